@@ -158,9 +158,9 @@ def settings() -> str:
     """The keys of a study's file, and the options of a model's and a judge's spec."""
     from fullbench.models import model_specs
     from fullbench.models.model_settings import Limits, Sampling
-    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies import judge_contestant_and_benchmark_specs
     from fullbench.studies.study_file import Study
-    from fullbench.studies.study_file_tables import OPTIONS, VIEWS
+    from fullbench.studies.study_kind_options_and_panel_tables import OPTIONS, VIEWS
 
     lines = ["# Studies and settings", "", "## A study's file", "", inspect.cleandoc(Study.__doc__ or ""), ""]
     lines += ["| key | type | usual |", "|---|---|---|"]
@@ -179,12 +179,17 @@ def settings() -> str:
     more = [*model_specs.PRICE, *model_specs.CACHING, *model_specs.ACCESS]
     lines += [f"Also: {', '.join(f'`{name}`' for name in more)}.", "", "## Options of a judge", ""]
     lines += [
-        inspect.cleandoc(judge_and_model_specs.judge_from_spec.__doc__ or ""),
+        inspect.cleandoc(judge_contestant_and_benchmark_specs.judge_from_spec.__doc__ or ""),
         "",
         "## Options of a contestant",
         "",
     ]
-    lines += [inspect.cleandoc(judge_and_model_specs.contestant_from_spec.__doc__ or ""), "", "## Variables", ""]
+    lines += [
+        inspect.cleandoc(judge_contestant_and_benchmark_specs.contestant_from_spec.__doc__ or ""),
+        "",
+        "## Variables",
+        "",
+    ]
     lines += ["| variable | what |", "|---|---|", *(f"| `{name}` | {VARIABLES[name]} |" for name in variables())]
     return "\n".join(lines) + "\n"
 

@@ -25,7 +25,7 @@ from fullbench.analysis import standard_verdict_tables as standard
 from fullbench.core.ballot import Ballot
 from fullbench.core.case import cases as cases_of
 from fullbench.parsing import form_of
-from fullbench.parsing.numbers import WordForm
+from fullbench.parsing.numbers_and_scale_words import WordForm
 from fullbench.studies.engines import HERE
 
 

@@ -25,7 +25,7 @@ from tests.support.campaign_tasks import add_tasks
 
 from fullbench import Item, Response
 from fullbench.web.accounts import api_tokens, users
-from fullbench.web.accounts.account_tables import users as users_table
+from fullbench.web.accounts.account_and_shared_site_tables import users as users_table
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaign_tables import slots, tasks, votes
 from fullbench.web.campaigns.tasks.task_content import Content

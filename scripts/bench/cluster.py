@@ -33,11 +33,11 @@ def docket(count: int) -> Callable[[object], Iterator[Any]]:
 def hearing(server: FakeServer, count: int, engine: Any, watch: Any = None) -> tuple[float, float]:
     """Wall and the CPU of this process for a run: its seconds after the first verdict, when all workers are there."""
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies import judge_contestant_and_benchmark_specs
     from fullbench.studies.run.judge_cases import judge_cases
 
     spec = f"vllm:m@{server.url}?concurrency={WIDTH}"
-    judge = judge_and_model_specs.judge_from_spec(spec)
+    judge = judge_contestant_and_benchmark_specs.judge_from_spec(spec)
     started: list[float] = []
 
     class First:

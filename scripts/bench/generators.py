@@ -103,7 +103,7 @@ def _learner(folder: Path, size: Size) -> Iterator[tuple[Any, Any, Any]]:
     """What is tuned, what it began as, and feedback of random latents."""
     import torch
 
-    from fullbench.training.generator.preference_tuning import Feedback
+    from fullbench.training.generator.judge_preference_tuning_methods import Feedback
     from fullbench.training.generator.trainable_diffusers_pipeline import PipelineTrainee
 
     trainee = PipelineTrainee(PipelineModel(str(folder), size=f"{size.side}x{size.side}"))
@@ -117,7 +117,7 @@ def _learner(folder: Path, size: Size) -> Iterator[tuple[Any, Any, Any]]:
 def _learning(folder: Path, size: Size) -> Row:
     import torch
 
-    from fullbench.training.generator.preference_tuning import TuningSettings, tune_weights
+    from fullbench.training.generator.judge_preference_tuning_methods import TuningSettings, tune_weights
 
     def ours(learned: int) -> None:
         with _learner(folder, size) as (tunable, base, feedback):

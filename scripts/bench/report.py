@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fullbench import Choice, Score, Verdict
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.model_call import Usage
 from fullbench.ledger.ledger import Ledger
 from scripts.bench import Row, Target

@@ -14,8 +14,8 @@ from tests.support.fake_chat_server import FakeServer
 import fullbench
 from fullbench.core.ballot import ballot
 from fullbench.core.case import Case
-from fullbench.studies import judge_and_model_specs
-from fullbench.studies.rewards.reward_rows import reward_rows
+from fullbench.studies import judge_contestant_and_benchmark_specs
+from fullbench.studies.rewards.training_prompts_as_items_and_responses import reward_rows
 from scripts.bench import Row, Target
 
 LATENCY, WORKERS, BATCH = 0.5, 8, 16
@@ -23,7 +23,7 @@ LATENCY, WORKERS, BATCH = 0.5, 8, 16
 
 def bare_calls(spec: str, count: int) -> float:
     """Verdicts per second of the judge alone: no server, no ledger."""
-    judge = judge_and_model_specs.judge_from_spec(spec)
+    judge = judge_contestant_and_benchmark_specs.judge_from_spec(spec)
     rows = reward_rows([f"bare #{number}" for number in range(count)], ["an answer"] * count, {}, "policy")
     start = time.perf_counter()
     outcomes = list(judge.judge(Case(item, (response,), ballot("score:1-5")) for item, response in rows))

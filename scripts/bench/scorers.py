@@ -21,7 +21,7 @@ import numpy as np
 from PIL import Image
 
 from fullbench import Case, Item, Picture, Real, Response
-from fullbench.benchmarks.mj_bench.benchmark_definitions import mj_bench
+from fullbench.benchmarks.mj_bench.mj_bench_and_genai_bench_definitions import mj_bench
 from fullbench.judges.scorers.image_statistics import measure_scorer
 from fullbench.judges.scorers.safe_picture_decoding import decode_picture
 from fullbench.judges.scorers.scorer_judge import Scorer, ScorerJudge

@@ -14,7 +14,7 @@ from sklearn.metrics import cohen_kappa_score, f1_score
 
 from fullbench.stats.array_checks import Floats, Ints
 from fullbench.stats.intervals import statistics_for_bootstrap
-from fullbench.stats.intervals.bootstrap import Statistic, bootstrap
+from fullbench.stats.intervals.bootstrap_and_jackknife import Statistic, bootstrap
 from fullbench.stats.ratings.bradley_terry import bradley_terry
 from scripts.bench import Row, cpu
 

@@ -25,13 +25,13 @@ from tests.web.conftest import Live, add_person, start_live
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.accounts import api_tokens, sessions
 from fullbench.web.database import engine_for, read_transaction, upgrade_schema, write_transaction
-from fullbench.web.page_access import SESSION
 from fullbench.web.results.boards import board_store, judge_cards
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater, fill_catalogue, panels_created_on_site
 from fullbench.web.results.lists import case_list, verdict_list
 from fullbench.web.results.lists import case_list as case_rows
 from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.results.site.page_urls import judge_name
+from fullbench.web.route_access_connection_and_csrf_checks import SESSION
 from scripts.bench import Row, Target, web_ledger
 from scripts.bench.web_ledger import JUDGES, PAIRED, SCORED
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fullbench.core.model_call import Call, Usage
     from fullbench.core.panel_and_cascade import Cascade, Panel
     from fullbench.core.picture import Picture
-    from fullbench.core.reproduction import LoadedData, Reproduced, Reproduction
+    from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData, Reproduced, Reproduction
     from fullbench.core.response import Response
     from fullbench.core.table import Table
     from fullbench.core.verdict import Failure, Verdict
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Ballot": "core.ballot",
     "Benchmark": "core.benchmark",
-    "LoadedData": "core.reproduction",
+    "LoadedData": "core.reproduced_numbers_and_loaded_data",
     "Call": "core.model_call",
     "Cascade": "core.panel_and_cascade",
     "Case": "core.case",
@@ -71,8 +71,8 @@ _HOMES = {
     "Real": "core.ballot",
     "Record": "core.verdict_record",
     "Reply": "core.model",
-    "Reproduced": "core.reproduction",
-    "Reproduction": "core.reproduction",
+    "Reproduced": "core.reproduced_numbers_and_loaded_data",
+    "Reproduction": "core.reproduced_numbers_and_loaded_data",
     "Response": "core.response",
     "Score": "core.ballot",
     "Table": "core.table",
@@ -151,7 +151,7 @@ def __getattr__(name: str) -> Any:
             import_module("fullbench.parsing")  # registers the reply parser; core cannot import it
         if _HOMES[name] in _SHOWN:
             import_module("fullbench.reports.notebook_html")  # these two register HTML display and data frames
-            import_module("fullbench.files.dataframes")
+            import_module("fullbench.files.notebook_data_conversion")
         return getattr(import_module(f"fullbench.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'fullbench' has no attribute {name!r}")
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from fullbench.analysis import standard_verdict_tables
 from fullbench.analysis.boards.leaderboard import Settings, build_boards, leaderboard_tables
-from fullbench.analysis.boards.rule_effect_and_fit_tables import standing_tables
+from fullbench.analysis.boards.leaderboard_companion_tables import standing_tables
 from fullbench.analysis.judge_card import build_card
 from fullbench.analysis.scope_suffixes_of_table_titles import ballot_of
 from fullbench.cli.all_commands import app
@@ -31,7 +31,7 @@ from fullbench.core.verdict import FAULTS, Failure, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.files.item_response_verdict_files import write_verdicts
 from fullbench.ledger.ledger import Ledger
-from fullbench.web.results.boards.board_computation import Subject, compute_board
+from fullbench.web.results.boards.contestant_board_under_one_judge import Subject, compute_board
 from tests.support.commands import write_rows
 
 

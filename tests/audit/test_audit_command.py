@@ -26,7 +26,7 @@ from fullbench.core.picture import Picture
 from fullbench.core.translatable_note import Note
 from fullbench.reports.translated_tables import localise_table
 from fullbench.reports.words import language_messages
-from fullbench.studies import judge_and_model_specs
+from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.studies.run.judge_cases import judge_cases
 from tests.support.colour_server import TinyServer
 from tests.support.fake_chat_server import FakeServer
@@ -201,7 +201,9 @@ def served(_words: str, _pictures: list[bytes], body: dict[str, Any]) -> str:
                 ),
             )
         )  # fmt: skip
-    (reply,) = judge_and_model_specs.contestant_from_spec("synthetic:keen").answer([Prompt(tuple(turns))])
+    (reply,) = judge_contestant_and_benchmark_specs.contestant_from_spec("synthetic:keen").answer(
+        [Prompt(tuple(turns))]
+    )
     return reply.text
 
 
@@ -245,7 +247,9 @@ def test_an_audited_call_takes_no_more_cpu_than_another(tmp_path, monkeypatch):
     with FakeServer(says="[[A]]") as server:
         for turn in range(3):
             for name, marked in (("plain", {}), ("audited", circumstances_by_case(cases))):
-                judge = judge_and_model_specs.judge_from_spec(f"vllm:{name}{turn}@{server.url}?mode=direct")
+                judge = judge_contestant_and_benchmark_specs.judge_from_spec(
+                    f"vllm:{name}{turn}@{server.url}?mode=direct"
+                )
                 with Ledger(tmp_path / f"{name}{turn}.ledger", study="s") as ledger:
                     start = time.process_time()
                     judge_cases([judge], lambda _: cases, ledger, circumstances_by_case=marked)

@@ -18,8 +18,8 @@ from fullbench.audit.measures.verdicts_with_truth import load_judged_cases
 from fullbench.audit.simulated_judges import simulated_judge
 from fullbench.cli.all_commands import app
 from fullbench.errors import InputError
-from fullbench.parsing.confidence import stated_confidence, token_confidence
-from fullbench.studies import judge_and_model_specs
+from fullbench.parsing.stated_and_token_confidence import stated_confidence, token_confidence
+from fullbench.studies import judge_contestant_and_benchmark_specs
 from tests.audit.test_planted_faults_are_found import record_of
 from tests.support.colour_server import TinyServer
 
@@ -105,8 +105,8 @@ def test_confidence_of_a_server_comes_into_the_card(source, tmp_path, monkeypatc
 
 def test_confidence_that_cannot_be_is_refused():
     with pytest.raises(InputError, match="stated or logprobs"):
-        judge_and_model_specs.judge_from_spec("vllm:x@http://127.0.0.1:9/v1?confidence=loud")
+        judge_contestant_and_benchmark_specs.judge_from_spec("vllm:x@http://127.0.0.1:9/v1?confidence=loud")
     with pytest.raises(InputError, match="gives no chances of tokens"):
-        judge_and_model_specs.judge_from_spec("anthropic:claude?confidence=logprobs")
+        judge_contestant_and_benchmark_specs.judge_from_spec("anthropic:claude?confidence=logprobs")
     with pytest.raises(InputError, match="our own prompts"):
-        judge_and_model_specs.judge_from_spec("vllm:x@http://127.0.0.1:9/v1?confidence=stated&form=json")
+        judge_contestant_and_benchmark_specs.judge_from_spec("vllm:x@http://127.0.0.1:9/v1?confidence=stated&form=json")

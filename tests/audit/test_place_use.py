@@ -10,7 +10,7 @@ import pytest
 
 from fullbench.audit import audit_card as cards
 from fullbench.audit.cases.build_audit_cases import SIZES, knowledge_cases, picture_use_cases
-from fullbench.audit.cases.picture_place_in_question_cases import place_cases
+from fullbench.audit.cases.cases_decided_by_picture_place import place_cases
 from fullbench.audit.simulated_judges import JUDGES, simulated_judge
 from fullbench.core.item import Turn
 from fullbench.core.model import Reply

@@ -12,7 +12,7 @@ import pytest
 from fullbench.audit import audit_card as cards
 from fullbench.audit.cases import picture_variants
 from fullbench.audit.cases.build_audit_cases import BIAS_PAIRS, PAIRS, SIZES, audit_cases
-from fullbench.audit.cases.text_variants import CRITERION
+from fullbench.audit.cases.irrelevant_answer_changes_and_rewordings import CRITERION
 from fullbench.audit.measures.attack_results import is_reading_misled
 from fullbench.audit.measures.bias_effects import Bias, measure_biases
 from fullbench.audit.measures.picture_use import measure_picture_use

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench.cli.all_commands import app
-from fullbench.cli.application import GROUPS, HELP_PANELS, application_for
+from fullbench.cli.command_modules_and_help_panels import GROUPS, HELP_PANELS, application_for
 from fullbench.core import plugin_entry_points
 
 NAMES = [name for names in HELP_PANELS.values() for name in names]

@@ -15,7 +15,7 @@ import pytest
 from typer.main import get_command
 
 from fullbench.cli.all_commands import app
-from fullbench.cli.application import WIDTH, format_examples
+from fullbench.cli.command_modules_and_help_panels import WIDTH, format_examples
 
 
 def every(command: Any, name: str) -> Iterator[tuple[str, Any]]:

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench.cli.all_commands import app
-from fullbench.cli.application import FIRST_SCREEN, HELP_PANELS, MOVED_COMMANDS
+from fullbench.cli.command_modules_and_help_panels import FIRST_SCREEN, HELP_PANELS, MOVED_COMMANDS
 from fullbench.errors import InputError
 from tests.support.commands import call
 

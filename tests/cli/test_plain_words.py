@@ -12,7 +12,7 @@ import pytest
 
 import fullbench
 from fullbench.cli.all_commands import app
-from fullbench.cli.application import build_command
+from fullbench.cli.command_modules_and_help_panels import build_command
 
 SOURCE = Path(fullbench.__file__).parent
 RETIRED = {

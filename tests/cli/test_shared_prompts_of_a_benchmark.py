@@ -12,7 +12,7 @@ from fullbench.files.item_response_verdict_files import write_items, write_respo
 from fullbench.judges.critic_prompts_with_task_rules import load_critic_template
 from fullbench.ledger.ledger import Ledger
 from fullbench.models.chat_model import ChatModel
-from fullbench.training.critic.data.prompts import PromptSettings
+from fullbench.training.critic.data.prompt_settings import PromptSettings
 from fullbench.training.critic.data.scored_answers import build_scored_answers, record_from_files
 from tests.support.commands import write_rows
 from tests.support.fake_chat_server import FakeServer

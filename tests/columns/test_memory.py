@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fullbench.analysis import standard_verdict_tables
 from fullbench.columns.column_builder import Builder
 from fullbench.columns.verdict_columns import expand_ranges, group_rows, is_constant
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 
 ITEMS, CONTESTANTS = 250, 5
 MOST = 100

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fullbench import Item
-from fullbench.core.digests import digest
 from fullbench.core.item import INSTRUCTED_TAG, Turn
+from fullbench.core.json_digests_and_cached_properties import digest
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(),

@@ -77,7 +77,7 @@ assert raters == ["person 0", "person 1", "person 2"], raters
 
 def test_a_model_is_asked_in_the_words_of_the_paper(folder):
     code = """
-from fullbench.studies import judge_and_model_specs as specs
+from fullbench.studies import judge_contestant_and_benchmark_specs as specs
 judge = specs.judge_from_spec(specs.spec_for_benchmark("caption_votes", "offline:first"))
 assert "cannot see the picture" in str(judge.template.blocks), judge.template
 """

@@ -14,7 +14,7 @@ import pytest
 
 import fullbench
 from fullbench.models import model_specs
-from fullbench.studies import judge_and_model_specs
+from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.studies.study_file import Study
 
 ROOT = Path(__file__).parents[2]
@@ -77,7 +77,7 @@ def test_the_reference_has_every_command_setting_and_name(pages):
         *model_specs.ACCESS,
     ):
         assert f"`{option}`" in settings
-    for option in judge_and_model_specs.JUDGE_OPTIONS:
+    for option in judge_contestant_and_benchmark_specs.JUDGE_OPTIONS:
         assert re.search(rf"\b{option}\b", settings.partition("## Options of a judge")[2]), option
     assert re.search(r"\| `FULLBENCH_LEDGER` \| \w+", settings)
     api = (pages / "reference" / "api.md").read_text(encoding="utf-8")

@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 
 from fullbench import Ledger
-from fullbench.core.digests import digest
 from fullbench.core.item import Item, Turn, parts_content
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import Circumstances, Verdict

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.cli.all_commands import app
-from fullbench.cli.application import build_command
+from fullbench.cli.command_modules_and_help_panels import build_command
 from fullbench.errors import FullbenchError
-from fullbench.studies.judge_and_model_specs import contestant_from_spec, judge_from_spec
+from fullbench.studies.judge_contestant_and_benchmark_specs import contestant_from_spec, judge_from_spec
 
 __all__ = ["FullbenchError", "app", "build_command", "contestant_from_spec", "judge_from_spec", "openapi"]
 
@@ -21,7 +21,7 @@ def openapi(folder: Path) -> dict[str, Any]:
     from starlette.testclient import TestClient
 
     from fullbench.web.app import create_app
-    from fullbench.web.site_settings import Settings
+    from fullbench.web.site_settings_and_worker_transfer import Settings
 
     made = create_app(Settings(f"sqlite:///{folder / 'web.sqlite'}", data=folder / "data"))
     try:

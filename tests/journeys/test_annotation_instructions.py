@@ -9,7 +9,7 @@ from fullbench import Case, Choice, Item, Ledger, Picture, Response, Score, Verd
 from fullbench.files.item_response_verdict_files import read_items, write_items
 from fullbench.files.row_readers import read_rows
 from fullbench.studies.authoring.human_review_of_rewordings_and_references import REASONS
-from fullbench.web.page_access import SESSION
+from fullbench.web.route_access_connection_and_csrf_checks import SESSION
 from tests.journeys.voting import Site
 from tests.support.data_builders import png
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 
 from fullbench import Item
-from fullbench.studies.authoring.sample_items import draw_items
+from fullbench.studies.authoring.item_samples_per_dataset import draw_items
 from tests.support.commands import cli, write_rows
 
 

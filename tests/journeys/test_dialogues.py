@@ -17,7 +17,7 @@ from fullbench.core.model import Reply
 from fullbench.core.model_call import Usage
 from fullbench.files.item_response_verdict_files import read_items
 from fullbench.studies.batches.batch_steps import BatchRun
-from fullbench.studies.run.judging_kind import StudyRun
+from fullbench.studies.run.judging_study_kind import StudyRun
 from fullbench.studies.study_file import Study
 from fullbench.web.results.site.static_site import SiteOptions, export_site
 from tests.support.batch_server import BatchService

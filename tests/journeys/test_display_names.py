@@ -14,7 +14,7 @@ from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.app import create_app
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater
-from fullbench.web.site_settings import Settings
+from fullbench.web.site_settings_and_worker_transfer import Settings
 from tests.support.commands import call
 from tests.support.scripted_server import ScriptedServer
 from tests.web.conftest import Visitor

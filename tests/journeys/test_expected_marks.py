@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from fullbench import Ledger
 from fullbench.cli.all_commands import app
-from fullbench.studies import judge_and_model_specs
+from fullbench.studies import judge_contestant_and_benchmark_specs
 from tests.support.colour_server import TinyServer
 
 ITEMS, WHO = 6, ("brief", "plain", "wordy")
@@ -122,7 +122,7 @@ def test_a_ballot_without_such_marks_is_refused_before_anything_is_asked(cli, fi
 
 def test_expected_marks_are_another_judge_than_written_ones():
     names = {
-        judge_and_model_specs.judge_from_spec(f"vllm:m{tail}").name
+        judge_contestant_and_benchmark_specs.judge_from_spec(f"vllm:m{tail}").name
         for tail in ("", "?confidence=logprobs", "?marks=expected")
     }
     assert len(names) == 3

@@ -6,7 +6,7 @@ import json
 from itertools import combinations
 
 from fullbench import Ledger
-from fullbench.studies.run.cases_per_judge import read_response_sets, write_response_sets
+from fullbench.studies.run.cases_per_judge_and_case_file import read_response_sets, write_response_sets
 from tests.support.commands import cli, read_jsonl, write_rows
 
 NAMES = ("a", "b", "c", "d")

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from fullbench import InputError, Ledger
 from fullbench.cli.all_commands import app
 from fullbench.web.campaigns import campaigns
-from fullbench.web.campaigns.votes.annotator_agreement_and_quality import campaign_progress
+from fullbench.web.campaigns.votes.progress_annotator_agreement_and_joined_votes import campaign_progress
 from fullbench.web.database import engine_for, read_transaction
-from fullbench.web.page_access import SESSION
+from fullbench.web.route_access_connection_and_csrf_checks import SESSION
 from tests.journeys.voting import Site
 
 

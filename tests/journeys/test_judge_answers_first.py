@@ -25,7 +25,7 @@ from fullbench.judges.fallback_reader import SecondReader
 from fullbench.judges.judge_with_confidence import ConfidentJudge
 from fullbench.judges.prompted_judge import Example, PromptedJudge
 from fullbench.judges.rating_and_choice_judge import RatingAndChoiceJudge
-from fullbench.judges.rubric_in_one_call import SheetJudge
+from fullbench.judges.rubric_criterion_verdicts_in_one_call import SheetJudge
 from fullbench.studies.run.judge_cases import judge_cases
 from tests.support.commands import cells, read_jsonl, run_in, write_rows
 from tests.support.data_builders import Talker, answers, item, png, words

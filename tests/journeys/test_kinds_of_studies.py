@@ -64,14 +64,14 @@ def write(path, rows):
 
 
 def lay_out(folder: Path, kind: str, judge: str = "length", peers: tuple[str, ...] = ()) -> Path:
-    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies import judge_contestant_and_benchmark_specs
 
     write(folder / "items.jsonl", [{"id": f"题{n}", "question": f"What is #{n}?"} for n in range(8)])
     write(folder / "answers.jsonl", [
         {"item": f"题{n}", "contestant": name, "sample": sample, "text": "word " * (1 + (7 * n + 3 * sample + at) % 9)}
         for n in range(8) for at, name in enumerate(("甲", "b")) for sample in range(2)
     ])  # fmt: skip
-    items = list(judge_and_model_specs.benchmark_from_name("visitbench").items(None))
+    items = list(judge_contestant_and_benchmark_specs.benchmark_from_name("visitbench").items(None))
     for name, who in (("predictions", "新手"), ("others", "old")):
         texts = [f"{who} says {n} " + "word " * (1 + (n * len(who)) % 7) for n in range(len(items))]
         rows = [{"item": i.id, "contestant": who, "text": text} for i, text in zip(items, texts, strict=True)]

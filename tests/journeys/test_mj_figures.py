@@ -14,9 +14,9 @@ from PIL import Image
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import LIKERT, LIKERT_10
 from fullbench.picture_flattening_and_orientation import encode_image
 from fullbench.studies.exchange.runnable_study_export import export_study
-from fullbench.synthetic.perturb.demographic_grids import build_grid
-from fullbench.synthetic.perturb.perturbed_pairs import build_pair, build_record
-from fullbench.synthetic.perturb.perturbed_pairs import build_people_item as at_work
+from fullbench.synthetic.perturb.demographic_prompt_grids import build_grid
+from fullbench.synthetic.perturb.items_from_perturbed_pairs_and_grids import build_pair, build_record
+from fullbench.synthetic.perturb.items_from_perturbed_pairs_and_grids import build_people_item as at_work
 from tests.benchmarks.mj_bench.test_tables import acc, ges, nds
 from tests.journeys.voting import tables
 from tests.support.scripted_server import Asked, ScriptedServer

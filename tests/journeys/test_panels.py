@@ -25,7 +25,7 @@ from fullbench.web.results.boards import judge_cards
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
-from fullbench.web.site_settings import Settings
+from fullbench.web.site_settings_and_worker_transfer import Settings
 
 ITEMS = 14
 MEMBERS = ("length", "chance?seed=1", "reference")

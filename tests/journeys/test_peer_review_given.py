@@ -24,7 +24,7 @@ from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.files.external_benchmark_questions import read_questions
 from fullbench.judges.peer_review.review_prompts import default_review_template
 from fullbench.ledger.ledger import Ledger
-from fullbench.studies import judge_and_model_specs
+from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.studies.peer_review.peer_review_steps import PeerReview
 from tests.support.data_builders import png
 
@@ -321,7 +321,7 @@ def test_several_seeds_have_a_mean_and_a_deviation(server, data, monkeypatch, tm
     monkeypatch.setenv("FULLBENCH_TEST_KEY", "k")
     words = ["peer-review", "--questions", data / "mmstar.jsonl", "--contestants", contestants(url), "--limit", 6]
     tables = run(*words, "--ledger", tmp_path / "s.ledger", "--human-scores", data / "scores.csv", "--seeds", "1,2")
-    models = [judge_and_model_specs.contestant_from_spec(spec) for spec in contestants(url).split(",")]
+    models = [judge_contestant_and_benchmark_specs.contestant_from_spec(spec) for spec in contestants(url).split(",")]
     found = []
     for seed in (1, 2):
         asked, _ = read_questions(data / "mmstar.jsonl")

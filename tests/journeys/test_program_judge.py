@@ -19,7 +19,7 @@ from fullbench import Case, Failure, Ledger, Response
 from fullbench.core.ballot import ballot
 from fullbench.errors import InputError, ModelError
 from fullbench.judges.program_judge import ProgramJudge
-from fullbench.studies.judge_and_model_specs import judge_from_spec
+from fullbench.studies.judge_contestant_and_benchmark_specs import judge_from_spec
 from tests.support.commands import cells, read_jsonl, run_in, write_rows
 from tests.support.data_builders import answers, item, png
 from tests.support.wait_until import until

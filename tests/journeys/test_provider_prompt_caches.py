@@ -16,7 +16,7 @@ from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic
 from fullbench.models.model_prices import cache_shares, price_of
 from fullbench.models.wire.reply_parsing import UsageCounter, read_payload
-from fullbench.studies import judge_and_model_specs
+from fullbench.studies import judge_contestant_and_benchmark_specs
 from tests.support.json_server import JsonServer
 
 IN, OUT, CACHED, STORED = 1_000, 10, 600, 200
@@ -124,7 +124,11 @@ def test_marks_are_sent_only_where_asked_for_and_change_neither_words_nor_name(f
     for option in ("", "?cache=yes", "?cache=no"):
         with CachingServer() as server:
             spec = f"anthropic:m@{server.url}{option}"
-            names.add(judge_and_model_specs.judge_from_spec(spec).name.replace(server.url.removeprefix("http://"), ""))
+            names.add(
+                judge_contestant_and_benchmark_specs.judge_from_spec(spec).name.replace(
+                    server.url.removeprefix("http://"), ""
+                )
+            )
             done = CliRunner().invoke(
                 app, ["judge", "--items", "items.jsonl", "--responses", "answers.jsonl", "--judge", spec,
                       "--ballot", "choice", "--ledger", f"{len(words)}.ledger", "--quiet"],

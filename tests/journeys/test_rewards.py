@@ -27,8 +27,8 @@ from fullbench import Ledger
 from fullbench.cli.all_commands import app
 from fullbench.errors import DataWarning, InputError, ModelError
 from fullbench.judges.scorers.scorer_server import ServerBusyError
-from fullbench.studies.rewards import reward_server
-from fullbench.studies.rewards.reward_server import RewardServer
+from fullbench.studies.rewards import reward_server_and_client
+from fullbench.studies.rewards.reward_server_and_client import RewardServer
 from fullbench.studies.rewards.reward_service import Measure, RewardService
 from tests.support.commands import cli
 from tests.support.scripted_server import ScriptedServer
@@ -390,7 +390,7 @@ def test_a_holder_that_ends_loses_no_request_of_other_workers(tmp_path):
 
 
 def test_a_score_model_rewards_pictures_in_large_batches_and_all_verdicts_are_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(reward_server, "MOST_ROWS", 3)
+    monkeypatch.setattr(reward_server_and_client, "MOST_ROWS", 3)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "shade.py").write_text(
         "def shade(prompt, image):\n    return image.convert('L').getpixel((0, 0)) / 255\n", encoding="utf-8"

@@ -14,7 +14,7 @@ from fullbench import Case, Item, Ledger, Response, Score, Verdict
 from fullbench.studies.leaderboards.withheld_test_sets import mark_withheld_items, without_withheld_items
 from fullbench.web.app import create_app
 from fullbench.web.results.catalogue.catalogue_board_and_page_updater import update_catalogue
-from fullbench.web.site_settings import Settings
+from fullbench.web.site_settings_and_worker_transfer import Settings
 from tests.support.commands import cells, cli, read_jsonl, write_rows
 from tests.support.scripted_server import ScriptedServer
 from tests.web.api.test_api import Script

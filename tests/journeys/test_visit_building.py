@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from fullbench import Item, Ledger, Picture
 from fullbench.files.item_response_verdict_files import read_items, write_items
-from fullbench.web.page_access import SESSION
+from fullbench.web.route_access_connection_and_csrf_checks import SESSION
 from tests.journeys.voting import Site, asked, column, shown
 from tests.support.commands import read_jsonl, write_rows
 from tests.support.data_builders import png

@@ -15,7 +15,7 @@ from fullbench import Case, Choice, Item, Ledger, Picture, Response, Verdict
 from fullbench.core.verdict import Circumstances
 from fullbench.files.item_response_verdict_files import write_items
 from fullbench.web.app import _all_routers
-from fullbench.web.page_access import SESSION
+from fullbench.web.route_access_connection_and_csrf_checks import SESSION
 from tests.journeys.voting import Site, column, shown, tables
 from tests.support.data_builders import png
 from tests.support.wait_until import until

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from fullbench.cli.all_commands import app
 from fullbench.errors import FullbenchError
 from fullbench.web.accounts import api_tokens
-from fullbench.web.accounts.account_tables import users as users_table
+from fullbench.web.accounts.account_and_shared_site_tables import users as users_table
 from fullbench.web.campaigns import campaigns
 from fullbench.web.database import read_transaction, write_transaction
 from tests.web.conftest import add_person, start_live

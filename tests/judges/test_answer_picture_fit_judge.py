@@ -12,9 +12,9 @@ from fullbench.core.response import Response
 from fullbench.errors import InputError
 from fullbench.judges.answer_picture_fit_judge import ClipMeasure, Correlation, build_clip_correlation, window_starts
 from fullbench.judges.peer_review.review_items_and_cases import correlation_cases
-from fullbench.models.tools.colour_tool import colour_shares, colours_named
+from fullbench.models.tools.colour_words_and_picture_shares import colour_shares, colours_named
 from fullbench.models.tools.toolbox import open_picture
-from fullbench.studies.judge_and_model_specs import correlation_from_spec
+from fullbench.studies.judge_contestant_and_benchmark_specs import correlation_from_spec
 from fullbench.synthetic.item_generator import build_items
 
 KNOWN = build_items(7, 14)

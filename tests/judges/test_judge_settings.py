@@ -8,9 +8,9 @@ from fullbench import Case, Choice
 from fullbench.core.judge import kind_of, models_of, prompts_of, with_models
 from fullbench.judges.fallback_reader import SecondReader
 from fullbench.judges.prompted_judge import PromptedJudge
-from fullbench.models.local.function_as_model import OfflineModel
+from fullbench.models.local.offline_models_for_tests import OfflineModel
 from fullbench.studies.engines import wants_gpu
-from fullbench.studies.judge_and_model_specs import judge_from_spec
+from fullbench.studies.judge_contestant_and_benchmark_specs import judge_from_spec
 from fullbench.synthetic.biased_judge import SimulatedJudge
 from fullbench.synthetic.truth_judge import TruthJudge
 from tests.support.data_builders import Talker, answers, item

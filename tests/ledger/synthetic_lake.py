@@ -22,7 +22,12 @@ from fullbench.core.model_call import Call, Usage
 from fullbench.ledger.lake import manifest, write_lake
 from fullbench.ledger.lake.storage import LakeFolder
 from fullbench.parsing.random_check_codes import nonce_of
-from fullbench.synthetic.questions import invent_query, solve_query, word_answer, word_question
+from fullbench.synthetic.question_wording_parsing_and_solving import (
+    invent_query,
+    solve_query,
+    word_answer,
+    word_question,
+)
 from fullbench.synthetic.scenes import things_scene
 
 JUDGES = ("gpt-4o/score-1a2b3c4d", "claude/score-5e6f7081", "qwen-vl/score-92a3b4c5")

@@ -18,7 +18,7 @@ from fullbench.cli import console
 from fullbench.core.model_call import Usage
 from fullbench.files.item_response_verdict_files import read_verdicts
 from fullbench.ledger import schema
-from fullbench.studies.engines.run_jobs import JobCounts
+from fullbench.studies.engines.job_runner_with_ledger_storage import JobCounts
 from tests.ledger.making import case, verdict
 from tests.support.commands import call, cli, read_jsonl, write_rows
 from tests.support.json_server import JsonServer

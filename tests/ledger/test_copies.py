@@ -18,7 +18,7 @@ from fullbench import Ledger
 from fullbench.cli.all_commands import app
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError, LedgerError
-from fullbench.ledger.sqlite import missing_wal_marks
+from fullbench.ledger.sqlite import missing_write_ahead_log_marks
 from tests.ledger.making import case, png, verdict
 from tests.ledger.test_kills_and_full_disks import child
 
@@ -32,10 +32,10 @@ def cp(*names: Path) -> None:
     subprocess.run(["cp", *map(str, names)], check=True)
 
 
-@pytest.mark.parametrize("log", [missing_wal_marks.MAX_LOG_BYTES, 50_000])
+@pytest.mark.parametrize("log", [missing_write_ahead_log_marks.MAX_LOG_BYTES, 50_000])
 def test_a_copy_without_its_log_is_not_sound_and_one_with_it_is(tmp_path, monkeypatch, log):
     """Whether the log was never brought into the main file yet, or many times."""
-    monkeypatch.setattr(missing_wal_marks, "MAX_LOG_BYTES", log)
+    monkeypatch.setattr(missing_write_ahead_log_marks, "MAX_LOG_BYTES", log)
     path = tmp_path / "x.ledger"
     for name in ("alone", "both"):
         (tmp_path / name).mkdir()
@@ -91,7 +91,7 @@ def test_a_foreign_checkpoint_next_to_a_run_does_not_hide_that_rows_follow(tmp_p
 
 
 def test_a_long_read_keeps_rows_from_the_main_file_only_until_it_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr(missing_wal_marks, "RETRY", 0.0)
+    monkeypatch.setattr(missing_write_ahead_log_marks, "RETRY", 0.0)
     path = tmp_path / "x.ledger"
     with Ledger(path) as ledger, closing(sqlite3.connect(path, isolation_level=None)) as reader:
         ledger.add(verdict(1))
@@ -115,8 +115,8 @@ def test_a_reader_that_meets_a_mark_of_a_live_writer_explains_that_mark_alone(tm
         ledger.add(verdict(1))
         ledger.flush()
         writer = ledger._writer
-        writer._chain = missing_wal_marks.add_marks(
-            writer.connection, writer._chain, missing_wal_marks.LOG_BEGUN, [writer._chain.writer]
+        writer._chain = missing_write_ahead_log_marks.add_marks(
+            writer.connection, writer._chain, missing_write_ahead_log_marks.LOG_BEGUN, [writer._chain.writer]
         )
         Ledger(path, read_only=True).close()
         checkpoint(path, "PASSIVE")
@@ -129,7 +129,9 @@ def test_a_reader_that_meets_a_mark_of_a_live_writer_explains_that_mark_alone(tm
 def test_whatever_writers_readers_and_shells_do_no_short_copy_is_called_sound(tmp_path, monkeypatch, seed):
     rng = random.Random(seed)
     monkeypatch.setattr(
-        missing_wal_marks, "MAX_LOG_BYTES", rng.choice([20_000, 100_000, missing_wal_marks.MAX_LOG_BYTES])
+        missing_write_ahead_log_marks,
+        "MAX_LOG_BYTES",
+        rng.choice([20_000, 100_000, missing_write_ahead_log_marks.MAX_LOG_BYTES]),
     )
     path = tmp_path / "x.ledger"
     writers = [Ledger(path)]

@@ -29,7 +29,7 @@ WRAPPER(fcntl64)
 """
 PROGRAM = """
 import sys
-from fullbench.ledger.sqlite import open_file
+from fullbench.ledger.sqlite import ledger_file_opening_migration_and_copies as open_file
 open_file.BUSY_SECONDS = 0.1
 from fullbench.errors import LedgerError
 from fullbench.ledger.ledger import Ledger

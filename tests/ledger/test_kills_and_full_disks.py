@@ -14,7 +14,7 @@ from scripts.bench.kills import kill_and_check
 
 from fullbench.errors import LedgerError
 from fullbench.ledger.ledger import Ledger
-from fullbench.ledger.sqlite import open_file
+from fullbench.ledger.sqlite import ledger_file_opening_migration_and_copies
 from tests.ledger.making import case, verdict
 
 ROOT = Path(__file__).parents[2]
@@ -45,7 +45,7 @@ def test_two_processes_write_at_once_and_each_case_has_one_verdict(place):
 
 
 def test_a_writer_that_waits_in_vain_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(open_file, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(ledger_file_opening_migration_and_copies, "BUSY_SECONDS", 0.05)
     with Ledger(tmp_path / "x.ledger") as ledger:
         other = sqlite3.connect(tmp_path / "x.ledger", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")

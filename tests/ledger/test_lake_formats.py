@@ -11,7 +11,7 @@ from fullbench import Case, Item, Ledger, Response, Score, Verdict
 from fullbench.core.model_call import Call, Usage
 from fullbench.ledger import schema
 from fullbench.ledger.lake import manifest, write_lake
-from fullbench.ledger.lake.calls_inside_verdict_rows import RowidSet
+from fullbench.ledger.lake.calls_and_memberships_inside_host_rows import RowidSet
 from fullbench.ledger.lake.storage import LakeFolder
 from tests.ledger.lakes import fill
 from tests.support.commands import call, cli

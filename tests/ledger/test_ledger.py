@@ -19,7 +19,7 @@ from fullbench.core.verdict import Failure, Verdict
 from fullbench.errors import LedgerError
 from fullbench.ledger import schema
 from fullbench.ledger.ledger import Ledger
-from fullbench.ledger.writing import add_entries
+from fullbench.ledger.writing import deduplicated_rows_from_new_entries
 from fullbench.ledger.writing.group_commit_writer import DELAY, GROUP, MOST
 from tests.files.test_files import verdicts
 from tests.ledger.making import case, verdict
@@ -122,7 +122,7 @@ def test_a_record_has_the_latest_item_and_what_was_answered_to_it(place):
 
 
 def test_what_was_forgotten_is_looked_up(ledger, monkeypatch):
-    monkeypatch.setattr(add_entries, "RECENT", 3)
+    monkeypatch.setattr(deduplicated_rows_from_new_entries, "RECENT", 3)
     for _ in range(2):
         for number in range(10):
             ledger.add(case(number))

@@ -127,15 +127,15 @@ def test_a_bucket_that_is_not_there_is_one_sentence(s3, endpoint, tmp_path):
 
 
 def test_what_no_row_names_is_removed_from_the_bucket_when_asked(s3, tmp_path, monkeypatch):
-    from fullbench.ledger import vacuum
+    from fullbench.ledger import unused_space_and_picture_removal
 
-    monkeypatch.setattr(vacuum, "YOUNG", -60.0)
+    monkeypatch.setattr(unused_space_and_picture_removal, "YOUNG", -60.0)
     with Ledger(tmp_path / "x.ledger", pictures=s3.place) as ledger:
         ledger.add(case(1, Picture.from_bytes(png(1))))
         ledger.flush()
         s3.put_object(Bucket=s3.bucket, Key="deep/prefix/ab/abstray", Body=b"12345")
-        assert vacuum.free_space(ledger).is_shared
-        freed = vacuum.free_space(ledger, named_too=True)
+        assert unused_space_and_picture_removal.free_space(ledger).is_shared
+        freed = unused_space_and_picture_removal.free_space(ledger, named_too=True)
         assert (freed.pictures, freed.picture_bytes) == (1, 5)
         assert len(keys(s3)) == 1
         assert ledger.verify() == []

@@ -16,12 +16,12 @@ from fullbench.errors import InputError
 from fullbench.judges.peer_review.review_items_and_cases import BALLOT, CRITERIA
 from fullbench.judges.peer_review.review_prompts import default_review_template
 from fullbench.judges.prompted_judge import PromptedJudge
-from fullbench.models.local import rule_answers_from_tool_notes
-from fullbench.models.local.function_as_model import OfflineModel, echo_prompt
+from fullbench.models.local import rule_based_answers_questions_and_verdicts
+from fullbench.models.local.offline_models_for_tests import OfflineModel, echo_prompt
 from fullbench.models.picture_tools_with_text_model import ComposedModel, build_composed_model
-from fullbench.models.tools.notes_by_picture_tools import Notes, Thing
+from fullbench.models.tools.picture_notes_and_their_wording import Notes, Thing
 from fullbench.models.tools.toolbox import Toolbox
-from fullbench.studies import judge_and_model_specs
+from fullbench.studies import judge_contestant_and_benchmark_specs
 from tests.support.offline_tools import blank, drawn, with_model, with_tools
 
 STREET = Notes(
@@ -50,13 +50,18 @@ STREET = Notes(
     ],
 )
 def test_questions_are_answered_from_notes(question, answer):
-    query = rule_answers_from_tool_notes.parse_question(question)
+    query = rule_based_answers_questions_and_verdicts.parse_question(question)
     assert (
-        rule_answers_from_tool_notes.phrase_answer(query, rule_answers_from_tool_notes.answer_from_notes(query, STREET))
+        rule_based_answers_questions_and_verdicts.phrase_answer(
+            query, rule_based_answers_questions_and_verdicts.answer_from_notes(query, STREET)
+        )
         == answer
     )
-    assert rule_answers_from_tool_notes.answer_question(question, STREET).endswith(answer)
-    assert rule_answers_from_tool_notes.answer_question(question, Notes()) == rule_answers_from_tool_notes.UNKNOWN
+    assert rule_based_answers_questions_and_verdicts.answer_question(question, STREET).endswith(answer)
+    assert (
+        rule_based_answers_questions_and_verdicts.answer_question(question, Notes())
+        == rule_based_answers_questions_and_verdicts.UNKNOWN
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,31 +75,34 @@ def test_questions_are_answered_from_notes(question, answer):
         ("What is written there?", "No parking, 24 hours.", "It says welcome."),
         ("Which colours are there?", "Grey and blue.", "Red and yellow."),
         ("What things are there?", "A man, and a car.", "A cat on a couch."),
-        ("What things are there?", "A man, and a car.", rule_answers_from_tool_notes.UNKNOWN),
+        ("What things are there?", "A man, and a car.", rule_based_answers_questions_and_verdicts.UNKNOWN),
     ],
 )
 def test_right_answers_are_worth_more(question, right, wrong):
-    query = rule_answers_from_tool_notes.parse_question(question)
-    known = rule_answers_from_tool_notes.answer_from_notes(query, STREET)
+    query = rule_based_answers_questions_and_verdicts.parse_question(question)
+    known = rule_based_answers_questions_and_verdicts.answer_from_notes(query, STREET)
     assert known is not None
-    assert rule_answers_from_tool_notes.score_answer(query, known, right) == 1
-    assert rule_answers_from_tool_notes.score_answer(query, known, wrong) < 0.5
+    assert rule_based_answers_questions_and_verdicts.score_answer(query, known, right) == 1
+    assert rule_based_answers_questions_and_verdicts.score_answer(query, known, wrong) < 0.5
 
 
 def test_questions_are_about_what_was_noted():
-    asked = {rule_answers_from_tool_notes.pose_question(STREET, random.Random(seed)) for seed in range(200)}
+    asked = {
+        rule_based_answers_questions_and_verdicts.pose_question(STREET, random.Random(seed)) for seed in range(200)
+    }
     assert asked == {
         "How many people are there in the picture?", "How many cars are there in the picture?",
         "Is there a person in the picture?", "Is there a car in the picture?",
         "What words are written in the picture?", "Which colours are spread widest in the picture?",
     }  # fmt: skip
     assert (
-        rule_answers_from_tool_notes.pose_question(Notes(), random.Random(0)) == "What things are there in the picture?"
+        rule_based_answers_questions_and_verdicts.pose_question(Notes(), random.Random(0))
+        == "What things are there in the picture?"
     )
     for question in asked:
         assert (
-            rule_answers_from_tool_notes.answer_from_notes(
-                rule_answers_from_tool_notes.parse_question(question), STREET
+            rule_based_answers_questions_and_verdicts.answer_from_notes(
+                rule_based_answers_questions_and_verdicts.parse_question(question), STREET
             )
             is not None
         )
@@ -168,9 +176,9 @@ def test_what_changes_answers_changes_the_name(monkeypatch):
 
 
 def test_specs():
-    assert judge_and_model_specs.contestant_from_spec("composed:colours?llm=offline:canned&text=hello").name.startswith(
-        "canned:hello+colours#"
-    )
+    assert judge_contestant_and_benchmark_specs.contestant_from_spec(
+        "composed:colours?llm=offline:canned&text=hello"
+    ).name.startswith("canned:hello+colours#")
     assert build_composed_model("colours", {}).price == (0.0, 0.0)
     for spec, sentence in [
         ("composed:smell", "no tool 'smell'"),
@@ -178,7 +186,7 @@ def test_specs():
         ("composed:none?llm=nobody", "no model 'nobody'"),
     ]:
         with pytest.raises(InputError, match=sentence):
-            judge_and_model_specs.contestant_from_spec(spec)
+            judge_contestant_and_benchmark_specs.contestant_from_spec(spec)
 
 
 @with_tools
@@ -190,9 +198,9 @@ def test_a_small_model_repeats_what_the_tools_saw():
     sighted, blind = [
         next(
             iter(
-                judge_and_model_specs.contestant_from_spec(f"composed:{tools}?llm=smollm2&max_tokens=40").answer(
-                    [prompt]
-                )
+                judge_contestant_and_benchmark_specs.contestant_from_spec(
+                    f"composed:{tools}?llm=smollm2&max_tokens=40"
+                ).answer([prompt])
             )
         ).text.lower()
         for tools in ("text", "none")

@@ -11,7 +11,7 @@ import pytest
 
 from fullbench import GradedChoice, InputError, ballot
 from fullbench.parsing import read
-from fullbench.parsing.json_schema import ruling_schema
+from fullbench.parsing.verdict_json_schema import ruling_schema
 from tests.parsing.hostile import GRADED, Heard, hostile, marks
 
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data" / "wildvision_bench"

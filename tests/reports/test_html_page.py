@@ -24,9 +24,9 @@ from fullbench.core.verdict_record import Record
 from fullbench.errors import UserError
 from fullbench.reports.charts.palette import ACCENT, GRID, INK, MUTED_INK
 from fullbench.reports.html_page import Section, render_page, thumbnail_uri
-from fullbench.reports.html_table_layout import TEMPLATES, column_axes, laid_column
 from fullbench.reports.results_page import write_page as overview
 from fullbench.reports.site_info import Imprint
+from fullbench.reports.table_cell_bars_and_sort_values import TEMPLATES, column_axes, laid_column
 from fullbench.reports.words import language_messages
 from tests.reports.sample import HOSTILE, LEADERBOARD, USAGE, exhibit, picture, sections
 

@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from fullbench.errors import InputError
-from fullbench.reports.contestant_logos import SIDE, Logo
-from fullbench.reports.display_names import DisplayNames
+from fullbench.reports.display_names_of_judges_and_contestants import DisplayNames
+from fullbench.reports.logos_from_local_files import SIDE, Logo
 from fullbench.reports.site_info import Imprint
 from tests.support.data_builders import png
 

@@ -42,7 +42,7 @@ from fullbench.core.translatable_note import (
     word_note,
 )
 from fullbench.core.verdict import FAULTS
-from fullbench.reports.charts.vega_lite import build_chart
+from fullbench.reports.charts.chart_specification_and_rendering import build_chart
 from fullbench.reports.table_formats import render_table, table_from_json
 from fullbench.reports.translated_tables import localise_column, localise_table
 from fullbench.reports.words import column_translations, language_messages

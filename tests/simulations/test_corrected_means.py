@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from fullbench import Verdict
-from fullbench.analysis.people.corrected_accuracy import corrected_accuracy_table
 from fullbench.analysis.people.corrected_leaderboards import corrected_boards
+from fullbench.analysis.people.judge_accuracy_corrected_by_votes import corrected_accuracy_table
 from fullbench.columns.column_builder import columns_from_verdicts
 from tests.simulations.records import at_least, at_most, names_of, pair_verdicts, record_of, show
 

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from fullbench.studies.leaderboards.judge_replacement import fit_common_scales
+from fullbench.studies.leaderboards.common_scale_after_judge_replacement import fit_common_scales
 from tests.simulations.records import POINTS, at_least, at_most, logistic, names_of, pair_verdicts, record_of, show
 
 WORTH = np.array([0.6, 0.2, -0.2, -0.9, 0.3])

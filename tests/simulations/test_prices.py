@@ -14,7 +14,7 @@ from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt
 from fullbench.core.model_call import Usage
-from fullbench.studies.run.cost_forecast_before_run import Load, estimate_load
+from fullbench.studies.run.call_cost_and_time_forecast import Load, estimate_load
 from tests.simulations.records import at_least, at_most, record_of, show
 
 PRICE = (2.5, 10.0)

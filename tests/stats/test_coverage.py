@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from fullbench.stats.agreement import two_raters
-from fullbench.stats.agreement.repeat_and_rephrasing_consistency import measure_steadiness
+from fullbench.stats.agreement.judge_repeat_and_contestant_rephrasing_consistency import measure_steadiness
 from fullbench.stats.agreement.two_raters import cohen_kappa, macro_score, pearson_correlation
 from fullbench.stats.intervals import statistics_for_bootstrap
-from fullbench.stats.intervals.bootstrap import Sample
+from fullbench.stats.intervals.bootstrap_and_jackknife import Sample
 from fullbench.stats.intervals.cluster_intervals import cluster_mean
 from fullbench.stats.ratings.bradley_terry import bradley_terry
 

@@ -16,7 +16,7 @@ from fullbench.parsing.random_check_codes import nonce_of
 from fullbench.studies.batches.batch_folders import BatchFolder
 from fullbench.studies.batches.batch_steps import BatchRun
 from fullbench.studies.batches.reply_lookup_and_missing_requests import FileLimits
-from fullbench.studies.run.judging_kind import StudyRun
+from fullbench.studies.run.judging_study_kind import StudyRun
 from fullbench.studies.study_file import Study
 from tests.support.batch_server import AnthropicService, BatchService, GeminiService, chat
 from tests.support.data_builders import png

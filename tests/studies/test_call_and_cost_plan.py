@@ -12,7 +12,7 @@ from fullbench import Case, Ledger, Usage, Verdict
 from fullbench.core.table import Table
 from fullbench.errors import InputError
 from fullbench.studies.run.answer_items import collect_answers
-from fullbench.studies.run.judging_kind import StudyRun
+from fullbench.studies.run.judging_study_kind import StudyRun
 from fullbench.studies.study_file import Study
 
 ITEMS = 12

@@ -16,8 +16,8 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.ledger.postgres.connection_with_sqlite_interface import SPACE, PostgresConnection
 from fullbench.ledger.postgres.database import Postgres
 from fullbench.ledger.writing.group_commit_writer import MOST, Writer
-from fullbench.studies import judge_and_model_specs
-from fullbench.studies.engines.run_jobs import LOOKUP
+from fullbench.studies import judge_contestant_and_benchmark_specs
+from fullbench.studies.engines.job_runner_with_ledger_storage import LOOKUP
 from fullbench.studies.run.answer_items import collect_answers
 from fullbench.studies.run.judge_cases import judge_cases
 from tests.ledger.making import verdict
@@ -40,7 +40,7 @@ def heard(place: str, server: FakeServer, count: int) -> float:
     """The seconds that a run takes from its first look into the ledger to its last commit."""
     with Ledger(place) as ledger:
         started = time.monotonic()
-        judge = judge_and_model_specs.judge_from_spec(f"vllm:m@{server.url}?concurrency=128&mode=direct")
+        judge = judge_contestant_and_benchmark_specs.judge_from_spec(f"vllm:m@{server.url}?concurrency=128&mode=direct")
         judge_cases([judge], lambda _: docket(count), ledger)
         took = time.monotonic() - started
         verdicts = list(ledger.verdicts())
@@ -65,7 +65,9 @@ def test_a_ledger_far_away_does_not_hold_up_the_asking(postgres):
     committed together, when it is done."""
     in_flight, before, meanwhile, count = 32, 100, 300, LOOKUP  # all are looked up before the first call
     with FakeServer(says="[[4]]", answers=before) as server, Ledger(place := postgres.database()) as ledger:
-        judge = judge_and_model_specs.judge_from_spec(f"vllm:m@{server.url}?concurrency={in_flight}&mode=direct")
+        judge = judge_contestant_and_benchmark_specs.judge_from_spec(
+            f"vllm:m@{server.url}?concurrency={in_flight}&mode=direct"
+        )
         with ThreadPoolExecutor(1) as pool, psycopg.connect(place) as other:
             run = pool.submit(judge_cases, [judge], lambda _: docket(count), ledger)
             try:
@@ -177,7 +179,8 @@ def test_answers_too_go_to_a_far_ledger_without_holding_up_the_asking(postgres):
     ):
         started = time.monotonic()
         models = [
-            judge_and_model_specs.contestant_from_spec(f"vllm:{name}@{server.url}?concurrency=64") for name in "ab"
+            judge_contestant_and_benchmark_specs.contestant_from_spec(f"vllm:{name}@{server.url}?concurrency=64")
+            for name in "ab"
         ]
         tallies = collect_answers(models, items, ledger)
         took = time.monotonic() - started

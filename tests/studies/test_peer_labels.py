@@ -14,7 +14,7 @@ from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.ledger.ledger import Ledger
 from fullbench.models.chat_model import ChatModel
-from fullbench.studies import judge_and_model_specs, ledger_verdicts_with_panels
+from fullbench.studies import judge_contestant_and_benchmark_specs, ledger_verdicts_with_panels
 from fullbench.studies.peer_review.peer_review_steps import PeerReview
 from fullbench.studies.run.judge_cases import judge_cases
 from fullbench.synthetic.item_generator import build_items
@@ -63,8 +63,8 @@ def test_reviewers_with_labels_have_the_rows_that_they_have_without(tmp_path):
 def test_a_label_is_known_whether_the_contestant_has_it_too(tmp_path, label):
     server = "openai:qwen@http://127.0.0.1:9/v1"
     contestant, judge = (
-        judge_and_model_specs.contestant_from_spec(server + label),
-        judge_and_model_specs.judge_from_spec(f"{server}?label=lab"),
+        judge_contestant_and_benchmark_specs.contestant_from_spec(server + label),
+        judge_contestant_and_benchmark_specs.judge_from_spec(f"{server}?label=lab"),
     )
     assert isinstance(contestant, ChatModel)
     with Ledger(tmp_path / "a.ledger") as ledger:
@@ -76,7 +76,9 @@ def test_a_label_is_known_whether_the_contestant_has_it_too(tmp_path, label):
 
 def test_a_judge_without_a_label_has_one_spelling(tmp_path):
     with Ledger(tmp_path / "a.ledger") as ledger:
-        for judge in map(judge_and_model_specs.judge_from_spec, ("openai:qwen@http://127.0.0.1:9/v1", "length")):
+        for judge in map(
+            judge_contestant_and_benchmark_specs.judge_from_spec, ("openai:qwen@http://127.0.0.1:9/v1", "length")
+        ):
             ledger.declare("judge", judge.name, judge.settings)
         assert ledger.record().asks == {}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fullbench import Case, Choice, Item, Ledger, Response, Score
-from fullbench.studies import judge_and_model_specs
+from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.studies.run.judge_cases import judge_cases
 
 QUESTIONS = {"q1": "How many legs has a spider?", "q2": "Which is larger, the moon or the earth?"}
@@ -23,7 +23,7 @@ def docket(_: object) -> list[Case]:
 
 
 def test_a_small_model_judges_for_real(local_model, tmp_path):
-    judge = judge_and_model_specs.judge_from_spec(
+    judge = judge_contestant_and_benchmark_specs.judge_from_spec(
         f"vllm:smollm2@{local_model}?mode=direct&max_tokens=24&temperature=0&resample=1"
     )
     with Ledger(tmp_path / "real.ledger") as ledger:

@@ -14,7 +14,7 @@ from fullbench.errors import InputError
 from fullbench.ledger.copies.copy_between_databases import LedgerCopy
 from fullbench.ledger.ledger import Ledger
 from fullbench.reports.table_formats import table_from_json
-from fullbench.studies.run.judging_kind import StudyRun
+from fullbench.studies.run.judging_study_kind import StudyRun
 from fullbench.studies.study_file import Study
 from tests.support.commands import cli
 from tests.support.data_builders import png

@@ -14,7 +14,7 @@ from fullbench.errors import LedgerError, ModelError
 from fullbench.judges.prompted_judge import PromptedJudge
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies.engines import LOOKUP, Budget, JobCounts, Stop
-from fullbench.studies.engines.run_jobs import SLOW_LOOKUP
+from fullbench.studies.engines.job_runner_with_ledger_storage import SLOW_LOOKUP
 from fullbench.studies.run.answer_items import collect_answers
 from fullbench.studies.run.judge_cases import judge_cases
 from tests.support.data_builders import Talker, answers, item

@@ -19,7 +19,7 @@ import pytest
 from fullbench import Case, Item, Judge, Response, Score, Verdict
 from fullbench.core.judge import prompts_of
 from fullbench.ledger.ledger import Ledger
-from fullbench.studies import judge_and_model_specs
+from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.studies.engines import JobCounts
 from fullbench.studies.run.judge_cases import judge_cases
 from tests.support.fake_chat_server import Books, FakeServer
@@ -43,7 +43,7 @@ def test_among_thirty_percent_faults_every_case_ends_and_every_call_is_billed(tm
     assert sum(PLAN.values()) == pytest.approx(0.3)
     with FakeServer(PLAN, seed=seed, says="[[4]]") as server, Ledger(tmp_path / "l.ledger") as ledger:
         wire = f"attempts={attempts}&backoff=0.005&timeout=2&rest=0.05&price_in=1&price_out=2"
-        judge = judge_and_model_specs.judge_from_spec(f"vllm:m@{server.url}?{wire}")
+        judge = judge_contestant_and_benchmark_specs.judge_from_spec(f"vllm:m@{server.url}?{wire}")
         runs: list[JobCounts] = []
         while not runs or runs[-1].failure_count:
             runs += judge_cases([judge], lambda _: docket(count), ledger)
@@ -101,7 +101,9 @@ NURSERY.set_forkserver_preload([*PRELOADED, __name__])
 def run(url: str, path: Path | str, count: int) -> None:
     with Ledger(path) as ledger:
         judge_cases(
-            [judge_and_model_specs.judge_from_spec(f"vllm:m@{url}?concurrency=64")], lambda _: docket(count), ledger
+            [judge_contestant_and_benchmark_specs.judge_from_spec(f"vllm:m@{url}?concurrency=64")],
+            lambda _: docket(count),
+            ledger,
         )
 
 

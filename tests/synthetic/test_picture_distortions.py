@@ -12,15 +12,15 @@ from scipy import ndimage
 
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
-from fullbench.models.local.function_as_model import OfflineModel
+from fullbench.models.local.offline_models_for_tests import OfflineModel
 from fullbench.picture_flattening_and_orientation import encode_image, veil_picture
 from fullbench.studies.authoring.created_pictures_manifest import CreatedPicture, verify_manifest, write_pictures
 from fullbench.studies.authoring.near_duplicate_pictures import near_duplicates, picture_fingerprint
 from fullbench.studies.authoring.safe_prompt_rewrites import sanitise_prompts
 from fullbench.synthetic.perturb.blur import convolve_image, defocus_image, disk_kernel, line_kernel, motion_blur_image
-from fullbench.synthetic.perturb.demographic_grids import build_grid
+from fullbench.synthetic.perturb.demographic_prompt_grids import build_grid
 from fullbench.synthetic.perturb.inpainted_regions import Region, distort_region, region_mask
-from fullbench.synthetic.perturb.perturbed_pairs import build_pair, build_people_item, build_record
+from fullbench.synthetic.perturb.items_from_perturbed_pairs_and_grids import build_pair, build_people_item, build_record
 from tests.judges.scorers.making import texture
 
 

@@ -9,10 +9,15 @@ import pytest
 
 from fullbench.errors import InputError
 from fullbench.synthetic.answer_quality_measure import measure_quality
-from fullbench.synthetic.peer_reviewers import Reviewer, ReviewRequest, Taste, answer_worth
+from fullbench.synthetic.contestants_as_question_writers_and_reviewers import (
+    Reviewer,
+    ReviewRequest,
+    Taste,
+    answer_worth,
+)
+from fullbench.synthetic.parsed_question_and_answer_types import Query
 from fullbench.synthetic.pixel_reading_contestants import build_contestants, contestant_from_options
-from fullbench.synthetic.question_meaning import Query
-from fullbench.synthetic.questions import parse_question
+from fullbench.synthetic.question_wording_parsing_and_solving import parse_question
 from fullbench.synthetic.scenes import Scene, things_scene
 from tests.support.commands import cells, cli
 

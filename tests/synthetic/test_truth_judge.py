@@ -10,9 +10,9 @@ from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.response import Response
 from fullbench.synthetic.answer_quality_measure import measure_quality
-from fullbench.synthetic.question_meaning import Kind, Query
+from fullbench.synthetic.parsed_question_and_answer_types import Kind, Query
 from fullbench.synthetic.truth_judge import TruthJudge
-from tests.synthetic.test_questions import CHART, SCENE
+from tests.synthetic.test_question_wording_parsing_and_solving import CHART, SCENE
 
 CIRCLES = Query("count", "en", (Kind(None, "circle"),))
 STAR = Query("colour", "en", (Kind(None, "star"),))

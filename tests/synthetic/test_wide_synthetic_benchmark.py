@@ -11,9 +11,14 @@ from fullbench.benchmarks.synthetic.benchmark_definitions import synthetic_bench
 from fullbench.core.model import Prompt
 from fullbench.synthetic.answer_quality_measure import measure_quality
 from fullbench.synthetic.item_generator import build_items
-from fullbench.synthetic.letter_comparison_and_sum_questions import LOOK_AGAIN, TASKS
-from fullbench.synthetic.question_meaning import Kind, Query
-from fullbench.synthetic.questions import parse_question, solve_query, word_answer, word_question
+from fullbench.synthetic.letter_picture_pair_and_sum_questions import LOOK_AGAIN, TASKS
+from fullbench.synthetic.parsed_question_and_answer_types import Kind, Query
+from fullbench.synthetic.question_wording_parsing_and_solving import (
+    parse_question,
+    solve_query,
+    word_answer,
+    word_question,
+)
 from fullbench.synthetic.scenes import Scene, Thing
 from fullbench.testing import check_benchmark
 

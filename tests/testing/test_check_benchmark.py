@@ -13,13 +13,13 @@ from fullbench import Case, Choice, Item, Record, Response, Score, Table, Verdic
 from fullbench.analysis import standard_verdict_tables
 from fullbench.core.benchmark import HOOKS, Benchmark
 from fullbench.core.case import cases as cases_of
-from fullbench.core.reproduction import LoadedData, Reproduced, Reproduction
+from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData, Reproduced, Reproduction
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 from fullbench.judges.baselines import LengthJudge
 from fullbench.judges.prompt_templates import Template
 from fullbench.judges.prompted_judge import SLOTS
-from fullbench.models.local.function_as_model import OfflineModel
+from fullbench.models.local.offline_models_for_tests import OfflineModel
 from fullbench.testing import check_benchmark
 from fullbench.testing.benchmark_hook_checks import CHECKS
 

@@ -17,15 +17,15 @@ from argon2 import PasswordHasher
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
-from fullbench.reports.charts.vega_lite import Chart
+from fullbench.reports.charts.chart_specification_and_rendering import Chart
 from fullbench.web import app as app_module
 from fullbench.web.accounts import passwords, sessions, users
-from fullbench.web.accounts.account_tables import users as users_table
+from fullbench.web.accounts.account_and_shared_site_tables import users as users_table
 from fullbench.web.app import create_app
 from fullbench.web.database import engine_for, upgrade_schema, write_transaction
-from fullbench.web.page_access import SESSION
 from fullbench.web.results.pages.chart_process import ChartDrawer
-from fullbench.web.site_settings import Settings
+from fullbench.web.route_access_connection_and_csrf_checks import SESSION
+from fullbench.web.site_settings_and_worker_transfer import Settings
 from tests.support.forked_command import ForkedCommand
 from tests.support.ports import free_port
 
@@ -187,7 +187,7 @@ _hash: list[str] = []
 def add_person(connection, name: str, role: str) -> users.User:
     from sqlalchemy import insert
 
-    from fullbench.web.accounts.random_ids_and_digests import new_id
+    from fullbench.web.accounts.random_ids_digests_and_site_key import new_id
 
     if not _hash:
         _hash.append(passwords.hash_password(PASSWORD))

@@ -3,11 +3,11 @@
 import pytest
 from sqlalchemy import event
 
-from fullbench.web.accounts import account_tables
+from fullbench.web.accounts import account_and_shared_site_tables
 from fullbench.web.app import create_app
 from fullbench.web.database import engine_for
-from fullbench.web.page_access import Database
-from fullbench.web.site_settings import Settings
+from fullbench.web.route_access_connection_and_csrf_checks import Database
+from fullbench.web.site_settings_and_worker_transfer import Settings
 from tests.support.postgres import Postgres, programs
 from tests.web.conftest import PASSWORD, Visitor, signed_in
 
@@ -59,7 +59,7 @@ def test_a_transaction_ends_before_the_answer_leaves(app):
 
     @app.post("/api/v1/kept")
     def kept(connection: Database):
-        connection.execute(account_tables.site.insert().values(name="kept", value="x"))
+        connection.execute(account_and_shared_site_tables.site.insert().values(name="kept", value="x"))
         event.listen(connection, "commit", lambda _: done.append("commit"))
         return {}
 

@@ -10,11 +10,11 @@ from PIL import Image
 from sqlalchemy import func, select
 
 from fullbench.errors import InputError
-from fullbench.web import picture_serving
-from fullbench.web.accounts import account_tables, audit_log
+from fullbench.web import picture_checks_storage_and_serving
+from fullbench.web.accounts import account_and_shared_site_tables, audit_log
 from fullbench.web.database import read_transaction, write_transaction
-from fullbench.web.page_access import SESSION
-from fullbench.web.site_settings import Settings
+from fullbench.web.route_access_connection_and_csrf_checks import SESSION
+from fullbench.web.site_settings_and_worker_transfer import Settings
 from tests.web.api.test_api import Script, png
 from tests.web.conftest import PASSWORD, Visitor, person
 
@@ -129,8 +129,11 @@ def test_what_is_no_picture_is_refused_whatever_it_says_it_is(app, data):
         answer = script.post("/api/v1/pictures", files={"file": ("x.png", data, "image/png")})
         assert answer.status_code == 400
     with read_transaction(app.state.engine) as connection:
-        assert connection.execute(select(func.count()).select_from(account_tables.uploads)).scalar_one() == 0
-    assert not picture_serving.uploads_folder(app.state.settings).folder.exists()
+        assert (
+            connection.execute(select(func.count()).select_from(account_and_shared_site_tables.uploads)).scalar_one()
+            == 0
+        )
+    assert not picture_checks_storage_and_serving.uploads_folder(app.state.settings).folder.exists()
 
 
 def test_a_picture_with_a_page_behind_it_leaves_as_a_picture_only(app):
@@ -147,7 +150,7 @@ def test_an_animation_cannot_be_endless(tmp_path):
     out = io.BytesIO()
     frames[0].save(out, "GIF", save_all=True, append_images=frames[1:])
     with pytest.raises(InputError, match="pixels"):
-        picture_serving.check_picture(out.getvalue(), Settings("sqlite://", data=tmp_path))
+        picture_checks_storage_and_serving.check_picture(out.getvalue(), Settings("sqlite://", data=tmp_path))
 
 
 def test_a_huge_body_is_cut_off(database, tmp_path):
@@ -196,8 +199,16 @@ def test_another_site_cannot_act_for_a_user(app, organiser, annotator, path, dat
     assert organiser.post(path, json=data).status_code in {403, 422}
     assert organiser.get("/people").status_code == 200
     with read_transaction(app.state.engine) as connection:
-        assert connection.execute(select(func.count()).select_from(account_tables.tokens)).scalar_one() == 0
-        assert connection.execute(select(func.count()).select_from(account_tables.invitations)).scalar_one() == 0
+        assert (
+            connection.execute(select(func.count()).select_from(account_and_shared_site_tables.tokens)).scalar_one()
+            == 0
+        )
+        assert (
+            connection.execute(
+                select(func.count()).select_from(account_and_shared_site_tables.invitations)
+            ).scalar_one()
+            == 0
+        )
     good = {"Origin": "http://testserver", "Sec-Fetch-Site": "same-origin", "X-CSRF-Token": token}
     assert organiser.post(path, data=data, headers=good).status_code in {200, 303}
 

@@ -27,7 +27,7 @@ from fullbench.web.campaigns.tasks.task_content import Content, parts_json
 from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results.actions import rejudge_requests
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater, panels_created_on_site
-from fullbench.web.site_settings import Settings
+from fullbench.web.site_settings_and_worker_transfer import Settings
 from tests.support.campaign_tasks import add_tasks
 from tests.support.data_builders import png
 from tests.web.conftest import person, signed_in

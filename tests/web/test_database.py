@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 import fullbench.web.app  # noqa: F401  (brings all tables)
 from fullbench.errors import InputError
 from fullbench.web import database
-from fullbench.web.accounts import account_tables
+from fullbench.web.accounts import account_and_shared_site_tables
 from fullbench.web.database import (
     engine_for,
     metadata,
@@ -101,7 +101,7 @@ def add_step(tmp_path, monkeypatch):
 def test_a_later_step_runs_once_keeps_the_rows_and_adds_lacking_tables(engine, add_step):
     upgrade_schema(engine)
     with write_transaction(engine) as connection:
-        connection.execute(account_tables.site.insert().values(name="颜色", value="x"))
+        connection.execute(account_and_shared_site_tables.site.insert().values(name="颜色", value="x"))
         connection.exec_driver_sql("DROP TABLE ways_back")
     add_step()
     start_at_once(engine)
@@ -136,10 +136,12 @@ def test_nobody_changes_the_audit_trail_of_a_new_database(engine):
     upgrade_schema(engine)
     with write_transaction(engine) as connection:
         connection.execute(
-            account_tables.audit.insert().values(at=1, name="a", action="b", target="", detail="", address="")
+            account_and_shared_site_tables.audit.insert().values(
+                at=1, name="a", action="b", target="", detail="", address=""
+            )
         )
     with pytest.raises(DBAPIError, match="append-only"), write_transaction(engine) as connection:
-        connection.execute(account_tables.audit.update().values(name="c"))
+        connection.execute(account_and_shared_site_tables.audit.update().values(name="c"))
 
 
 OLDER = "Export its votes with the build that wrote it, then start with an empty database."
@@ -202,13 +204,13 @@ def test_a_write_that_fails_leaves_nothing_and_a_read_changes_nothing(engine):
     with pytest.raises(ZeroDivisionError), write_transaction(engine) as connection:
         _fail(connection)
     with read_transaction(engine) as connection:
-        connection.execute(account_tables.site.insert().values(name="b", value="x"))
+        connection.execute(account_and_shared_site_tables.site.insert().values(name="b", value="x"))
     with read_transaction(engine) as connection:
-        assert connection.execute(select(account_tables.site)).all() == []
+        assert connection.execute(select(account_and_shared_site_tables.site)).all() == []
 
 
 def _fail(connection):
-    connection.execute(account_tables.site.insert().values(name="a", value="x"))
+    connection.execute(account_and_shared_site_tables.site.insert().values(name="a", value="x"))
     raise ZeroDivisionError
 
 
@@ -217,14 +219,14 @@ def test_reading_first_and_writing_then_loses_nothing_among_threads(engine):
     """The way every counter and queue works: two who read the same number must not both write its successor."""
     upgrade_schema(engine)
     with write_transaction(engine) as connection:
-        connection.execute(account_tables.site.insert().values(name="n", value="0"))
+        connection.execute(account_and_shared_site_tables.site.insert().values(name="n", value="0"))
     lock = "" if engine.dialect.name == "sqlite" else " FOR UPDATE"
 
     def count():
         for _ in range(20):
             with write_transaction(engine) as connection:
                 number = connection.execute(text(f"SELECT value FROM site WHERE name = 'n'{lock}")).scalar_one()
-                connection.execute(account_tables.site.update().values(value=str(int(number) + 1)))
+                connection.execute(account_and_shared_site_tables.site.update().values(value=str(int(number) + 1)))
 
     threads = [threading.Thread(target=count) for _ in range(4)]
     for thread in threads:
@@ -232,7 +234,7 @@ def test_reading_first_and_writing_then_loses_nothing_among_threads(engine):
     for thread in threads:
         thread.join()
     with read_transaction(engine) as connection:
-        assert connection.execute(select(account_tables.site.c.value)).scalar_one() == "80"
+        assert connection.execute(select(account_and_shared_site_tables.site.c.value)).scalar_one() == "80"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from PIL import Image
 from fullbench.core.item import Item
 from fullbench.core.picture import Picture
 from fullbench.ledger.ledger import Ledger
-from fullbench.web.site_settings import Settings
+from fullbench.web.site_settings_and_worker_transfer import Settings
 from tests.web.api.test_api import png
 from tests.web.conftest import Visitor
 

@@ -18,7 +18,7 @@ from fullbench.web.database import engine_for, read_transaction, upgrade_schema
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater, fill_catalogue
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
-from fullbench.web.site_settings import Settings
+from fullbench.web.site_settings_and_worker_transfer import Settings
 from tests.support.wait_until import until
 from tests.web.conftest import Visitor, start_live
 from tests.web.results import making

@@ -17,14 +17,14 @@ from fullbench import Case, Choice, Item, Ledger, Picture, Response, Verdict
 from fullbench.cli.all_commands import app as command
 from fullbench.reports import notebook_html
 from fullbench.reports.html_page import Exhibit, Section, render_page
-from fullbench.studies.judge_and_model_specs import judge_from_spec
+from fullbench.studies.judge_contestant_and_benchmark_specs import judge_from_spec
 from fullbench.web.app import create_app
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.database import write_transaction
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater
 from fullbench.web.results.site.static_site import SiteOptions, export_site
-from fullbench.web.site_settings import Settings
+from fullbench.web.site_settings_and_worker_transfer import Settings
 from tests.support.campaign_tasks import add_tasks
 from tests.support.fake_chat_server import FakeServer
 from tests.support.pictures_with_metadata import all_marked, drawn, holds_mark, jpeg, png, seen_of
@@ -110,7 +110,7 @@ def test_public_pages_name_no_generator(settings):
 
 
 def test_a_whole_picture_has_its_version_in_the_address_and_an_etag(app, viewer):
-    from fullbench.web.picture_serving import VERSION, picture_url
+    from fullbench.web.picture_checks_storage_and_serving import VERSION, picture_url
     from fullbench.web.rich_text import render_guideline
 
     assert picture_url(PLAIN.digest) == f"/pictures/{PLAIN.digest}?v={VERSION}"

@@ -16,16 +16,18 @@ from fullbench.analysis.agreement import (
     by_tag,
     can_replace_people,
     correlation_with_people_across_scales,
-    graded_choices,
+    graded_choice_agreement_and_order_effect,
     judges_with_people,
     repeats_and_orders,
-    uncompared_verdicts,
+    verdicts_with_votes_on_another_ballot,
 )
 from fullbench.analysis.agreement.judges_with_people import PeopleComparison, winner_index
 from fullbench.analysis.agreement.with_single_votes import single_vote_table
-from fullbench.analysis.bias import bias_probes
-from fullbench.analysis.bias.bias_finding import Finding
-from fullbench.analysis.bias.bias_finding import correct_for_multiple_tests as counted_together
+from fullbench.analysis.bias import judge_biases_compared_with_people
+from fullbench.analysis.bias.finding_type_and_multiple_test_correction import Finding
+from fullbench.analysis.bias.finding_type_and_multiple_test_correction import (
+    correct_for_multiple_tests as counted_together,
+)
 from fullbench.analysis.boards import leaderboard
 from fullbench.analysis.people import corrected_leaderboards
 from fullbench.analysis.people.voted_rows_check import CaseFacts
@@ -37,7 +39,7 @@ from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.notebook_display import Printable
+from fullbench.core.registered_display_and_frame_functions import Printable
 from fullbench.core.rubric import AGREES, REVIEW_BALLOTS
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note, join_notes, join_sentences, word_note
@@ -125,11 +127,14 @@ def build_card(
             overall += [(criterion, agreement) for agreement in agreements]
             for name, tables in by_section.items():
                 sections[name] += _tables_with_scope(tables, criterion)
-            findings[criterion] = bias_probes.bias_findings(
+            findings[criterion] = judge_biases_compared_with_people.bias_findings(
                 comparison, judge, own_contestants=own_contestants, judge_verdicts=criterion_verdicts
             )
     elsewhere = correlation_with_people_across_scales.correlation_table(all_verdicts, people, [judge], seed=seed)
-    sections["Agreement"] += [elsewhere, uncompared_verdicts.uncompared_verdicts_table(all_verdicts, people, [judge])]
+    sections["Agreement"] += [
+        elsewhere,
+        verdicts_with_votes_on_another_ballot.uncompared_verdicts_table(all_verdicts, people, [judge]),
+    ]
     # All tests of one judge, over all criteria, are corrected as one family.
     corrected_findings = counted_together([finding for part in findings.values() for finding in part])
     remaining_findings = iter(corrected_findings)
@@ -143,11 +148,11 @@ def build_card(
     ]  # fmt: skip
     sections["Summary"] = [_summary_table(trusts, judge_verdicts)]
     for criterion, part_findings in findings.items():
-        table = bias_probes.bias_table(part_findings, corrected_with=corrected_findings)
+        table = judge_biases_compared_with_people.bias_table(part_findings, corrected_with=corrected_findings)
         sections["Biases"] += _tables_with_scope([table], criterion)
     sections["Steadiness"] = repeats_and_orders.steadiness_tables(judge_verdicts, seed=seed)
     of_both = all_verdicts.where(judge=[judge, people])
-    graded = graded_choices.graded_choice_tables(of_both, rule, visible=visible, seed=seed)
+    graded = graded_choice_agreement_and_order_effect.graded_choice_tables(of_both, rule, visible=visible, seed=seed)
     for section, graded_table in zip(("Agreement", "Steadiness"), graded, strict=False):
         sections[section].append(graded_table)
     sections["Reviews"] = [_review_table(counted_record, judge, people, judge_verdicts)]

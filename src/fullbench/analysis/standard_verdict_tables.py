@@ -17,10 +17,10 @@ from fullbench.analysis import item_clustered_means_and_shares, pooled_single_it
 from fullbench.analysis.agreement import (
     among_people,
     correlation_with_people_across_scales,
-    graded_choices,
+    graded_choice_agreement_and_order_effect,
     judges_with_people,
     repeats_and_orders,
-    uncompared_verdicts,
+    verdicts_with_votes_on_another_ballot,
 )
 from fullbench.analysis.agreement.judges_with_people import (
     AGREEMENT_METRICS,
@@ -34,7 +34,7 @@ from fullbench.analysis.agreement.repeats_and_orders import position_effect
 from fullbench.analysis.agreement.with_single_votes import single_vote_table
 from fullbench.analysis.boards import leaderboard
 from fullbench.analysis.boards.matches_from_verdicts import build_matches
-from fullbench.analysis.dialogue_turns import dialogue_turn_tables
+from fullbench.analysis.marks_by_dialogue_turn import dialogue_turn_tables
 from fullbench.analysis.people import corrected_leaderboards as corrections
 from fullbench.analysis.people.voted_rows_check import CaseFacts
 from fullbench.analysis.record_from_verdict_columns import comparable_record
@@ -106,13 +106,13 @@ def verdict_tables(
         shown_tables += agreement_tables(columns, reference_judge, rule=rule, visible=visible, seed=seed)
         shown_tables += [
             correlation_with_people_across_scales.correlation_table(columns, reference_judge, seed=seed),
-            uncompared_verdicts.uncompared_verdicts_table(columns, reference_judge),
+            verdicts_with_votes_on_another_ballot.uncompared_verdicts_table(columns, reference_judge),
         ]
     shown_tables += [
         *dialogue_turn_tables(columns),
         among_people.people_agreement_table(columns, seed=seed),
         order_effect_table(columns),
-        *graded_choices.graded_choice_tables(columns, rule, visible=visible, seed=seed),
+        *graded_choice_agreement_and_order_effect.graded_choice_tables(columns, rule, visible=visible, seed=seed),
         *repeats_and_orders.steadiness_tables(columns, seed=seed),
         fault_table(all_columns),
         abstention_reasons_table(all_columns),

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from fullbench.analysis import standard_verdict_tables
 from fullbench.analysis.judge_card import Card
-from fullbench.audit.cases import picture_variants, text_variants
+from fullbench.audit.cases import irrelevant_answer_changes_and_rewordings, picture_variants
 from fullbench.audit.cases.build_audit_cases import BIAS_PAIRS, PAIRS
 from fullbench.audit.measures import bias_effects
 from fullbench.audit.measures.verdicts_with_truth import (
@@ -137,7 +137,10 @@ def _bias_case(item: Item, answer: Response, number: int) -> Case:
     changed_item = Item(name, item.turns, item.reference, item.captions, tags)
     plain_response = Response.say(name, "plain", answer.text)
     changed_response = Response.say(
-        name, "changed", text_variants.change_text(answer.text, language, change, strength), tags={"role": "changed"}
+        name,
+        "changed",
+        irrelevant_answer_changes_and_rewordings.change_text(answer.text, language, change, strength),
+        tags={"role": "changed"},
     )
     return Case(
         changed_item,

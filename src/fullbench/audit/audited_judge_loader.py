@@ -11,10 +11,10 @@ from fullbench.core.panel_and_cascade import CASCADE, PANEL, View, is_view
 from fullbench.errors import InputError
 from fullbench.files.toml_reader import read_toml
 from fullbench.ledger.ledger import Ledger
-from fullbench.studies import judge_and_model_specs
+from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.studies.run import panels_and_cascades
 from fullbench.studies.study_file import Study
-from fullbench.studies.study_file_tables import parse_views as checked
+from fullbench.studies.study_kind_options_and_panel_tables import parse_views as checked
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ def load_audited_judges(requested_specs: Sequence[str], panels: Path | None = No
     judge_specs = list(
         dict.fromkeys([spec for spec in requested_specs if not is_view(spec)] + panels_and_cascades.member_specs(study))
     )
-    judges = [judge_and_model_specs.judge_from_spec(spec) for spec in judge_specs]
-    judge_and_model_specs.refuse_duplicates("judges", [judge.name for judge in judges])
+    judges = [judge_contestant_and_benchmark_specs.judge_from_spec(spec) for spec in judge_specs]
+    judge_contestant_and_benchmark_specs.refuse_duplicates("judges", [judge.name for judge in judges])
     names = {spec: judge.name for spec, judge in zip(judge_specs, judges, strict=True)}
     requested_study = Study(
         "audit",

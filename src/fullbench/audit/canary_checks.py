@@ -15,13 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fullbench.audit.cases.build_audit_cases import PAIRS, hidden_pair
+from fullbench.audit.cases.irrelevant_answer_changes_and_rewordings import CRITERION
 from fullbench.audit.cases.synthetic_items import SceneQuestion, draw_question
-from fullbench.audit.cases.text_variants import CRITERION
 from fullbench.audit.measures.verdicts_with_truth import share_over_items
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
 from fullbench.core.estimate import Estimate
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import Verdict

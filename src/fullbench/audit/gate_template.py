@@ -15,7 +15,7 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.verdict import PEOPLE
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies import ledger_verdicts_with_panels
-from fullbench.studies.case_selection import BASELINES
+from fullbench.studies.disputed_and_unusable_ledger_cases import BASELINES
 
 MARGIN = 0.05
 """Distance between a threshold and the value measured now."""

@@ -22,16 +22,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fullbench.audit.cases.build_audit_cases import BIAS_CHANGES
-from fullbench.audit.cases.picture_place_in_question_cases import PART as PLACES
+from fullbench.audit.cases.cases_decided_by_picture_place import PART as PLACES
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import CallsNoModel
 from fullbench.core.model_call import Call
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
-from fullbench.judges.reply_reader_and_quotable_prompt_texts import read_reply
-from fullbench.parsing.confidence import stated_confidence
+from fullbench.judges.texts_by_others_and_reply_reader import read_reply
+from fullbench.parsing.stated_and_token_confidence import stated_confidence
 
 HIDDEN_VARIANTS = frozenset({"blank", "blurred"})
 TIE_MARGIN = 0.2

@@ -44,10 +44,10 @@ from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 from fullbench.files.toml_reader import read_toml
 from fullbench.ledger.ledger import Ledger
-from fullbench.reports.display_names import DisplayNames
+from fullbench.reports.display_names_of_judges_and_contestants import DisplayNames
 from fullbench.studies import ledger_verdicts_with_panels
-from fullbench.studies.case_selection import BASELINES
-from fullbench.studies.ledger_display_names import find_contestants, find_name, load_display_names
+from fullbench.studies.disputed_and_unusable_ledger_cases import BASELINES
+from fullbench.studies.ledger_display_names_and_name_lookup import find_contestants, find_name, load_display_names
 
 AUDIT_THRESHOLDS = {
     "accuracy": True, "picture_use_index": True, "place_use_index": True, "steadiness": True, "attack_rate": False,

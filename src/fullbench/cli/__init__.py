@@ -42,8 +42,8 @@ def _run_command() -> int:
     atexit.register(_leave_memory)
     # Our matrices are small: on a busy machine, several threads took longer than one (2.0 s instead of 0.7 s).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from fullbench.cli.application import application_for, build_command
-    from fullbench.cli.current_names import CURRENT
+    from fullbench.cli.command_modules_and_help_panels import application_for, build_command
+    from fullbench.cli.display_names_in_command_output import CURRENT
     from fullbench.cli.misplaced_and_repeated_options import refuse_misread
     from fullbench.errors import DataWarning, FullbenchError
     from fullbench.secret_masking_and_text_escapes import NeutralFormatter, NeutralStream, neutralise_text

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from fullbench.cli.application import full_application
+from fullbench.cli.command_modules_and_help_panels import full_application
 
 app = full_application()

@@ -6,7 +6,14 @@ from pathlib import Path
 from typing import Annotated
 
 from fullbench.cli.console import print_message, report_outcome
-from fullbench.cli.options import CallOptions, InputOptions, ItemsOption, LedgerOptions, option, options
+from fullbench.cli.shared_options_and_run_output import (
+    CallOptions,
+    InputOptions,
+    ItemsOption,
+    LedgerOptions,
+    option,
+    options,
+)
 
 
 @options(
@@ -33,14 +40,14 @@ def answer(
     from fullbench.files.item_response_verdict_files import read_items, write_responses
     from fullbench.files.items_from_picture_folder import other_files_note, same_stem_note
     from fullbench.files.row_writers import check_target
-    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies import judge_contestant_and_benchmark_specs
     from fullbench.studies.run import call_and_cost_plan
     from fullbench.studies.run.missing_pictures import refuse_missing_pictures
-    from fullbench.studies.run.study_inputs import limit_messages
+    from fullbench.studies.run.study_items_responses_and_labels import limit_messages
 
     check_target(out, items)
-    models = [judge_and_model_specs.contestant_from_spec(spec) for spec in contestants]
-    judge_and_model_specs.refuse_duplicates("contestants", [model.name for model in models])
+    models = [judge_contestant_and_benchmark_specs.contestant_from_spec(spec) for spec in contestants]
+    judge_contestant_and_benchmark_specs.refuse_duplicates("contestants", [model.name for model in models])
     with inputs.allow_pictures():
         all_items = list(read_items(items, question=inputs.question))
     selected_items = all_items[: inputs.limit]

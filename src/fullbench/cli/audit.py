@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fullbench.cli.console import print_line, print_message, print_tables, report_outcome
-from fullbench.cli.options import (
+from fullbench.cli.shared_options_and_run_output import (
     CallOptions,
     InputOptions,
     LedgerOptions,
@@ -81,7 +81,7 @@ def audit(
         fullbench audit --ledger fullbench.ledger
     """
     from fullbench.audit.audit_run import AuditRun
-    from fullbench.studies.ledger_display_names import with_card_names
+    from fullbench.studies.ledger_display_names_and_name_lookup import with_card_names
 
     if quick and deep:
         raise InputError("--quick and --deep exclude each other. Use one of them.")
@@ -177,7 +177,7 @@ def _load_own_cases(
 ) -> tuple[str, list[Case]]:
     from fullbench.audit.audit_of_user_items import build_own_cases, usable_items
     from fullbench.files.item_response_verdict_files import read_items, read_responses
-    from fullbench.studies.run.study_inputs import limit_messages
+    from fullbench.studies.run.study_items_responses_and_labels import limit_messages
 
     if responses is None:
         raise InputError("Your own items need responses. Add --responses.")

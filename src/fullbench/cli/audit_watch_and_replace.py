@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from fullbench.cli.console import print_message, print_tables, report_outcome
-from fullbench.cli.options import (
+from fullbench.cli.shared_options_and_run_output import (
     CallOptions,
     JsonOption,
     LedgerOptions,
@@ -49,7 +49,7 @@ def watch_judge(
         fullbench audit watch
     """
     from fullbench.audit import canary_checks
-    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies import judge_contestant_and_benchmark_specs
     from fullbench.studies.run import call_and_cost_plan
 
     if judge is None:
@@ -60,7 +60,7 @@ def watch_judge(
         calls.print_tables([canary_checks.canary_table([*alarms.values()])])
         return 0
     if calls.dry_run:
-        watched_judge = judge_and_model_specs.judge_from_spec(judge)
+        watched_judge = judge_contestant_and_benchmark_specs.judge_from_spec(judge)
         with ledger_if_any(store.ledger) as book:
             cases = canary_checks.draw_canaries(book)
             due_cases = canary_checks.due_cases(
@@ -109,10 +109,10 @@ def _judge_canaries(
     """Judge the canaries that are due; return the alarm, the counts and the digest of the canary set."""
     from fullbench.audit import canary_checks
     from fullbench.core.verdict import Circumstances
-    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies import judge_contestant_and_benchmark_specs
     from fullbench.studies.run import call_and_cost_plan
 
-    watched_judge = judge_and_model_specs.judge_from_spec(spec)
+    watched_judge = judge_contestant_and_benchmark_specs.judge_from_spec(spec)
     shared_budget = call_and_cost_plan.check_keys_and_budget(
         call_and_cost_plan.models_of_judges([watched_judge]), calls.budget
     )
@@ -174,8 +174,8 @@ def replace_judge(
     """
     from fullbench.ledger.judge_replacements import JudgeReplacement, add_replacement, withdraw_replacement
     from fullbench.studies import ledger_verdicts_with_panels
-    from fullbench.studies.leaderboards import judge_replacement as equating
-    from fullbench.studies.ledger_display_names import find_judges
+    from fullbench.studies.leaderboards import common_scale_after_judge_replacement as equating
+    from fullbench.studies.ledger_display_names_and_name_lookup import find_judges
 
     if dry_run and withdraw:
         raise InputError("--dry-run and --withdraw exclude each other. Use one of them.")

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fullbench.cli.console import command_text, print_message, print_tables, stop_on_signals
-from fullbench.cli.options import JsonOption, OwnLedgerOption, QuietOption, StudyArgument, option, warn_of_risks
+from fullbench.cli.shared_options_and_run_output import (
+    JsonOption,
+    OwnLedgerOption,
+    QuietOption,
+    StudyArgument,
+    option,
+    warn_of_risks,
+)
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
@@ -169,9 +176,9 @@ def run(
 def _open_batch_run(study: Path, ledger: str | None) -> Iterator[BatchRun]:
     from fullbench.ledger.ledger import Ledger
     from fullbench.studies.batches.batch_steps import BatchRun
-    from fullbench.studies.run.judging_kind import StudyRun
+    from fullbench.studies.run.judging_study_kind import StudyRun
     from fullbench.studies.study_file import Study
-    from fullbench.studies.study_file_tables import JUDGING
+    from fullbench.studies.study_kind_options_and_panel_tables import JUDGING
 
     plan = Study.read(study)
     if plan.kind != JUDGING:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fullbench.cli.console import print_message
-from fullbench.cli.options import (
+from fullbench.cli.shared_options_and_run_output import (
     JsonOption,
     LabelsOption,
     LedgerOptions,
@@ -70,16 +70,16 @@ def card(
     from fullbench.core.verdict_record import Record
     from fullbench.files.item_response_verdict_files import read_verdicts
     from fullbench.reports import judge_card_display as cards
-    from fullbench.reports.display_names import DisplayNames
+    from fullbench.reports.display_names_of_judges_and_contestants import DisplayNames
     from fullbench.studies import ledger_verdicts_with_panels
-    from fullbench.studies.ledger_display_names import (
+    from fullbench.studies.ledger_display_names_and_name_lookup import (
         find_judges,
         find_name,
         load_display_names,
         record_display_names,
         with_card_names,
     )
-    from fullbench.studies.run.study_inputs import load_benchmark_release
+    from fullbench.studies.run.study_items_responses_and_labels import load_benchmark_release
 
     vote_rule = rule_of(counted.rule)
     columns: Columns | None = None

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fullbench.cli.console import print_message, print_tables, report_outcome
-from fullbench.cli.options import (
+from fullbench.cli.shared_options_and_run_output import (
     CallOptions,
     DraftOption,
     ItemsFileOption,
@@ -88,10 +88,10 @@ def draw(
         fullbench compose draw items.jsonl --by ability --each 50 --seed 7 --out fewer.jsonl
     """
     from fullbench.files.item_response_verdict_files import read_items, write_items
-    from fullbench.studies.authoring import sample_items
+    from fullbench.studies.authoring import item_samples_per_dataset
 
-    items = sample_items.tag_by_source({path.stem: list(read_items(path)) for path in sources})
-    sample = sample_items.draw_items(items, each=each, by=by, seed=seed)
+    items = item_samples_per_dataset.tag_by_source({path.stem: list(read_items(path)) for path in sources})
+    sample = item_samples_per_dataset.draw_items(items, each=each, by=by, seed=seed)
     count = write_items(out, sample.items)
     for group, (taken_count, available_count) in sample.counts.items():
         print_message(
@@ -121,7 +121,7 @@ def rewrite(
     from fullbench.core.language_and_words import parse_language
     from fullbench.files.item_response_verdict_files import read_items
     from fullbench.files.row_writers import write_rows
-    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies import judge_contestant_and_benchmark_specs
     from fullbench.studies.authoring.human_review_of_rewordings_and_references import (
         REWRITE_COLUMNS,
         reword_items,
@@ -129,7 +129,7 @@ def rewrite(
     )
     from fullbench.studies.run import call_and_cost_plan
 
-    rewriters = [judge_and_model_specs.contestant_from_spec(spec) for spec in models]
+    rewriters = [judge_contestant_and_benchmark_specs.contestant_from_spec(spec) for spec in models]
     source_items = list(read_items(items))
     if skipped_count := len(source_items) - len(rewordable_items(source_items)):
         print_message(f"{skipped_count} item(s) not reworded: dialogues, or pictures between texts.")
@@ -182,7 +182,7 @@ def references(
     """
     from fullbench.files.item_response_verdict_files import read_items
     from fullbench.files.row_writers import write_rows
-    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies import judge_contestant_and_benchmark_specs
     from fullbench.studies.authoring.human_review_of_rewordings_and_references import (
         REFERENCE_COLUMNS,
         write_references,
@@ -193,7 +193,7 @@ def references(
     source_items = list(read_items(items))
     rows, job_counts = queue(source_items), []
     if model is not None:
-        writer = judge_and_model_specs.contestant_from_spec(model)
+        writer = judge_contestant_and_benchmark_specs.contestant_from_spec(model)
         shared_budget = call_and_cost_plan.check_keys_and_budget([writer], calls.budget)
         with calls.open(store) as opened:
             context = opened.call_context(shared_budget, {writer.name: model})
@@ -222,11 +222,11 @@ def rephrase(
         fullbench compose rephrase --items items.jsonl --model openai:gpt-4o --out rephrased.jsonl
     """
     from fullbench.files.item_response_verdict_files import read_items, write_responses
-    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies import judge_contestant_and_benchmark_specs
     from fullbench.studies.authoring.human_review_of_rewordings_and_references import rephrase_references
     from fullbench.studies.run import call_and_cost_plan
 
-    writer = judge_and_model_specs.contestant_from_spec(model)
+    writer = judge_contestant_and_benchmark_specs.contestant_from_spec(model)
     shared_budget = call_and_cost_plan.check_keys_and_budget([writer], calls.budget)
     with calls.open(store) as opened:
         context = opened.call_context(shared_budget, {writer.name: model})

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from fullbench.cli.compose import compose_app
 from fullbench.cli.console import command_text, print_message
-from fullbench.cli.options import CallOptions, DraftOption, LedgerOptions, argument, option, options
+from fullbench.cli.shared_options_and_run_output import (
+    CallOptions,
+    DraftOption,
+    LedgerOptions,
+    argument,
+    option,
+    options,
+)
 from fullbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -102,7 +109,7 @@ def grid(
         fullbench compose grid "a {age} {gender} nurse" --axis age=young,old --axis gender=woman,man --out nurses.csv
     """
     from fullbench.files.row_writers import write_rows
-    from fullbench.synthetic.perturb.demographic_grids import build_grid as combined
+    from fullbench.synthetic.perturb.demographic_prompt_grids import build_grid as combined
 
     axes: dict[str, list[str]] = {}
     for text in axis:
@@ -154,7 +161,7 @@ def sanitise(
     """
     from fullbench.files.row_readers import read_rows
     from fullbench.files.row_writers import write_rows
-    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies import judge_contestant_and_benchmark_specs
     from fullbench.studies.authoring.safe_prompt_rewrites import sanitise_prompts as rewritten
     from fullbench.studies.run import call_and_cost_plan
     from fullbench.studies.run.answer_items import RecordingModel
@@ -164,7 +171,7 @@ def sanitise(
         if not isinstance(row.get("prompt"), str) or not row["prompt"].strip():
             raise InputError("A row has no prompt. Fill the column prompt.", path=prompts, line=line)
         unsafe_prompts.append(row["prompt"])
-    rewriter = judge_and_model_specs.contestant_from_spec(model)
+    rewriter = judge_contestant_and_benchmark_specs.contestant_from_spec(model)
     shared_budget = call_and_cost_plan.priced_budget(calls.budget, [rewriter]) if calls.budget is not None else None
     with calls.open(store) as opened:
         recording_model = RecordingModel(

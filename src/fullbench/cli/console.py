@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from fullbench.cli.current_names import CURRENT
+from fullbench.cli.display_names_in_command_output import CURRENT
 from fullbench.cli.standard_streams import NullStream
 from fullbench.core.model_call import Usage
 from fullbench.core.table import Table
@@ -31,7 +31,7 @@ from fullbench.studies.run.progress_display import format_dollars
 
 if TYPE_CHECKING:
     from fullbench.core.verdict_record import Record
-    from fullbench.reports.first_screen import Selection
+    from fullbench.reports.one_screen_result_summary import Selection
 
 
 def print_message(*texts: str) -> None:
@@ -305,12 +305,12 @@ def print_report(
         out: File to write instead.
         sentences: Sentences that come first; default: those of the summary.
     """
-    from fullbench.reports import first_screen
-    from fullbench.reports.display_names import table_as_shown
+    from fullbench.reports import one_screen_result_summary
+    from fullbench.reports.display_names_of_judges_and_contestants import table_as_shown
     from fullbench.reports.tables_as_terminal_text import render_texts
 
     CURRENT.forget_names()
-    selected = first_screen.select_tables(CURRENT.tables(tables), view, CURRENT.names)
+    selected = one_screen_result_summary.select_tables(CURRENT.tables(tables), view, CURRENT.names)
     if out is not None or as_json:
         print_tables(selected, as_json=as_json, out=out)
         return
@@ -319,7 +319,9 @@ def print_report(
     if view.all_tables and CURRENT.names is not None and (legend := CURRENT.names.legend(selected)) is not None:
         shown.append(legend)
     if view.is_default and tables:
-        _print_texts([first_screen.render_first_screen(shown, width=width, sentences=sentences).rstrip("\n")])
+        _print_texts(
+            [one_screen_result_summary.render_first_screen(shown, width=width, sentences=sentences).rstrip("\n")]
+        )
     else:
         _print_texts(render_texts(shown, width=width, color=sys.stdout.isatty()))
 

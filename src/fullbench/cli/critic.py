@@ -9,12 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fullbench.cli.console import print_message, print_tables, stop_on_signals
-from fullbench.cli.options import JsonOption, QuietOption, ReleaseOption, SeedOption, argument, more, option, options
+from fullbench.cli.shared_options_and_run_output import (
+    JsonOption,
+    QuietOption,
+    ReleaseOption,
+    SeedOption,
+    argument,
+    more,
+    option,
+    options,
+)
 from fullbench.errors import InputError
 
 if TYPE_CHECKING:
     from fullbench.core.verdict_record import Record
-    from fullbench.training.critic.data.prompts import PromptSettings
+    from fullbench.training.critic.data.prompt_settings import PromptSettings
 
 critic_app = typer.Typer(help="Train and evaluate a critic: a judge trained on people's scores.", no_args_is_help=True)
 
@@ -49,7 +58,7 @@ class ScoreOptions:
             with Ledger(self.ledger, read_only=True) as book:
                 return book.record()
         if self.benchmark is not None:
-            from fullbench.studies.run.study_inputs import load_benchmark_release
+            from fullbench.studies.run.study_items_responses_and_labels import load_benchmark_release
 
             return load_benchmark_release(self.benchmark, self.data).record
         raise InputError(
@@ -61,7 +70,7 @@ def _prompt_settings(
     prompt_style: str, ballot: str, language: str, mode: str, reference: bool | None, template: Path | None
 ) -> PromptSettings:
     from fullbench.judges.prompted_judge import read_template
-    from fullbench.training.critic.data.prompts import PromptSettings
+    from fullbench.training.critic.data.prompt_settings import PromptSettings
 
     if template is not None:
         read_template(template)

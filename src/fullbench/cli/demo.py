@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 from fullbench.cli.console import command_text, print_message, print_tables, report_outcome, stop_on_signals
-from fullbench.cli.current_names import CURRENT
-from fullbench.cli.options import QuietOption, option
+from fullbench.cli.display_names_in_command_output import CURRENT
+from fullbench.cli.shared_options_and_run_output import QuietOption, option
 from fullbench.errors import InputError
 
 _LEAD = (
@@ -34,7 +34,7 @@ def demo(
 
     from fullbench.ledger.ledger import Ledger
     from fullbench.reports.results_page import write_page
-    from fullbench.studies.run.judging_kind import StudyRun
+    from fullbench.studies.run.judging_study_kind import StudyRun
     from fullbench.studies.run.progress_display import format_duration
     from fullbench.studies.study_file import Study
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from fullbench.cli.console import command_text, print_message, print_tables
-from fullbench.cli.options import LedgerOptions, ReleaseOption, argument, more, option, options
+from fullbench.cli.shared_options_and_run_output import LedgerOptions, ReleaseOption, argument, more, option, options
 from fullbench.errors import InputError
 
 
@@ -97,10 +97,10 @@ def export(
     if (kind := name.replace("-", "_")) in plugin_entry_points.plugin_names("exporters"):
         _export_with_plugin(kind, out, store, [*(extra_options or []), *([f"judge={judge}"] if judge else [])])
         return
-    from fullbench.analysis import right_and_wrong_case_subsets
+    from fullbench.analysis import right_and_wrong_cases_for_rerun
     from fullbench.studies.exchange.runnable_study_export import export_study as write
     from fullbench.studies.run.missing_pictures import items_without_pictures
-    from fullbench.studies.run.study_inputs import load_benchmark_release
+    from fullbench.studies.run.study_items_responses_and_labels import load_benchmark_release
 
     if name not in (benchmarks := plugin_entry_points.plugin_names("benchmarks")):
         kinds = ["site", *plugin_entry_points.plugin_names("exporters")]
@@ -115,7 +115,7 @@ def export(
     from_ledger = ledger_source is not None and ledger_source.name == "COMMANDLINE"
     if from_ledger and data is not None:
         raise InputError("--data and --ledger exclude each other. Use one of them.")
-    from fullbench.studies.ledger_display_names import find_judges, find_name, record_display_names
+    from fullbench.studies.ledger_display_names_and_name_lookup import find_judges, find_name, record_display_names
 
     if from_ledger:
         with store.read() as book:
@@ -128,7 +128,7 @@ def export(
     if subset is not None and judge is not None:
         if subset not in {"hq", "hard"}:
             raise InputError(f"Unknown subset {subset!r}. Use hq or hard.")
-        record = right_and_wrong_case_subsets.select_subset(
+        record = right_and_wrong_cases_for_rerun.select_subset(
             record, judge, "hq" if subset == "hq" else "hard", people=people
         )
     counts = write(record, out, benchmark=name, people=people, only_these_cases=subset is not None)
@@ -154,7 +154,7 @@ def export(
 def _export_with_plugin(name: str, out: Path, store: LedgerOptions, options: list[str]) -> None:
     from fullbench.core.plugin_entry_points import load_plugin
     from fullbench.studies.leaderboards.withheld_test_sets import without_withheld_items
-    from fullbench.studies.ledger_display_names import find_contestants, find_judges
+    from fullbench.studies.ledger_display_names_and_name_lookup import find_contestants, find_judges
 
     malformed_options = [option for option in options if "=" not in option]
     if malformed_options:
@@ -182,7 +182,7 @@ def _export_with_plugin(name: str, out: Path, store: LedgerOptions, options: lis
 
 def _export_dpo(out: Path, judge: str | None, store: LedgerOptions, margin: float, include_sensitive: bool) -> None:
     from fullbench.studies.exchange.dpo_pairs import export_dpo
-    from fullbench.studies.ledger_display_names import find_judges
+    from fullbench.studies.ledger_display_names_and_name_lookup import find_judges
 
     if judge is None:
         raise InputError("No judge given. Add --judge NAME, as `fullbench ledger show` lists it.")
@@ -211,9 +211,9 @@ def _export_site(
         raise InputError(f"Unknown language {language!r}. Use en or zh.")
     if url and not url.startswith(("http://", "https://")):
         raise InputError(f"{url!r} is not the address of a site. Use --url https://lab.example.org/study.")
-    from fullbench.web.campaigns.votes.results_hidden_from_annotators import load_open_campaign_items
+    from fullbench.web.campaigns.votes.hidden_open_campaign_cases_and_results import load_open_campaign_items
     from fullbench.web.results.catalogue.rater_pseudonyms import rater_names_in
-    from fullbench.web.results.pages.shown_names import read_names
+    from fullbench.web.results.pages.judge_and_contestant_names_on_pages import read_names
 
     open_campaign_items = load_open_campaign_items(database) if database else frozenset()
     options = SiteOptions(

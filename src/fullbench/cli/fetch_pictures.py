@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from fullbench.cli.console import print_message, progress_bar
-from fullbench.cli.options import QuietOption, argument, option
+from fullbench.cli.shared_options_and_run_output import QuietOption, argument, option
 
 
 def fetch_pictures(
@@ -32,14 +32,16 @@ def fetch_pictures(
     """
     from fullbench.cache_dir import cache_folder
     from fullbench.core.item import WITHOUT_PICTURES
-    from fullbench.files.fetch_pictures import Fetcher
     from fullbench.files.item_response_verdict_files import read_items
     from fullbench.files.picture_access_policy import without_pictures
-    from fullbench.studies import judge_and_model_specs
+    from fullbench.files.picture_copies_from_web_and_archives import Fetcher
+    from fullbench.studies import judge_contestant_and_benchmark_specs
 
     with without_pictures():
         items = list(
-            read_items(data) if benchmark is None else judge_and_model_specs.benchmark_from_name(benchmark).items(data)
+            read_items(data)
+            if benchmark is None
+            else judge_contestant_and_benchmark_specs.benchmark_from_name(benchmark).items(data)
         )
     names = [name for item in items for name in item.tags.get(WITHOUT_PICTURES, "").splitlines()]
     names = list(dict.fromkeys(names))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from fullbench.cli.console import print_message, print_tables
-from fullbench.cli.options import DEFAULT_LEDGER, JsonOption, TablesOption, argument, option
+from fullbench.cli.shared_options_and_run_output import DEFAULT_LEDGER, JsonOption, TablesOption, argument, option
 from fullbench.errors import InputError
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fullbench.cli.options import argument, option
+from fullbench.cli.shared_options_and_run_output import argument, option
 from fullbench.errors import InputError
 
 
@@ -22,7 +22,7 @@ def print_help(
 
         fullbench help ledger show
     """
-    from fullbench.cli.application import build_command, full_application
+    from fullbench.cli.command_modules_and_help_panels import build_command, full_application
 
     root = build_command(full_application())
     root.shows_all = all_commands

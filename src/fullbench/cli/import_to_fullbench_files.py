@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from fullbench.cli.console import command_text, print_message, print_tables
-from fullbench.cli.options import InputOptions, argument, option, options
+from fullbench.cli.shared_options_and_run_output import InputOptions, argument, option, options
 from fullbench.errors import InputError
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from fullbench.cli.console import print_message, print_uncompared_items, report_outcome
-from fullbench.cli.options import (
+from fullbench.cli.shared_options_and_run_output import (
     CallOptions,
     InputOptions,
     ItemsOption,
@@ -73,7 +73,7 @@ def judge(
     from fullbench.core.rubric import RUBRIC
     from fullbench.reports.atomic_write import check_page
     from fullbench.studies.rubrics.rubrics_in_studies import rubrics_by
-    from fullbench.studies.run.judging_kind import StudyRun
+    from fullbench.studies.run.judging_study_kind import StudyRun
     from fullbench.studies.study_file import Study
 
     if not ballots and rubric is None:

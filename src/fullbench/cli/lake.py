@@ -9,7 +9,14 @@ from typing import Annotated
 import typer
 
 from fullbench.cli.console import print_line, progress_bar
-from fullbench.cli.options import JsonOption, LedgerOptions, QuietOption, argument, option, options
+from fullbench.cli.shared_options_and_run_output import (
+    JsonOption,
+    LedgerOptions,
+    QuietOption,
+    argument,
+    option,
+    options,
+)
 from fullbench.errors import InputError
 
 lake_app = typer.Typer(

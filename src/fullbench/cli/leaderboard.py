@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fullbench.cli.console import command_text, print_message, print_tables, report_outcome
-from fullbench.cli.options import (
+from fullbench.cli.shared_options_and_run_output import (
     DEFAULT_LEDGER,
     CallOptions,
     InputOptions,
@@ -95,8 +95,8 @@ def add(
 
         fullbench leaderboard add openai:gpt-4o-mini --judge openai:gpt-4o --schedule adaptive --budget 5 --out lb.html
     """
-    from fullbench.studies.leaderboards import leaderboard_display
-    from fullbench.studies.leaderboards.leaderboard_kind import LeaderboardRun
+    from fullbench.studies.leaderboards import leaderboard_settings_tables_and_page
+    from fullbench.studies.leaderboards.leaderboard_study_kind import LeaderboardRun
     from fullbench.studies.study_file import Study
 
     answers = predictions is None and ":" in model
@@ -121,7 +121,9 @@ def add(
         print_message(*study_result.messages)
         tables = [*study_result.run_tables, *study_result.plain]
         if out is not None and out.suffix in {".html", ".htm"}:
-            leaderboard_display.write_leaderboard_page(study_result.record, tables, out, opened.book.digest())
+            leaderboard_settings_tables_and_page.write_leaderboard_page(
+                study_result.record, tables, out, opened.book.digest()
+            )
             print_message(f"Page: {out}")
         else:
             calls.print_tables(tables, out)
@@ -149,10 +151,10 @@ def submit(
 
         fullbench leaderboard submit mine --predictions mine.csv --data visitbench
     """
-    from fullbench.studies.leaderboards import submissions
+    from fullbench.studies.leaderboards import submitted_answers_and_rank_history
 
     with inputs.allow_pictures(), store.open() as book:
-        submission = submissions.submit_answers(
+        submission = submitted_answers_and_rank_history.submit_answers(
             book, name, predictions, benchmark=benchmark, data=data, partial=partial, withheld=withheld
         )
     sources = {"--benchmark": benchmark, "--data": data, "--ledger": store.path, "--study": store.study}
@@ -182,11 +184,13 @@ def hand_out(
         fullbench leaderboard questions --data private/items.jsonl --out questions.jsonl
     """
     from fullbench.files.item_response_verdict_files import write_items
-    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies import judge_contestant_and_benchmark_specs
     from fullbench.studies.leaderboards.withheld_test_sets import public_questions
 
     with inputs.allow_pictures():
-        count = write_items(out, public_questions(judge_and_model_specs.benchmark_from_name(benchmark).items(data)))
+        count = write_items(
+            out, public_questions(judge_contestant_and_benchmark_specs.benchmark_from_name(benchmark).items(data))
+        )
     print_message(f"Written: {out} ({count:,} questions, without references, captions and labels)")
 
 
@@ -218,12 +222,16 @@ def grow(
 
         fullbench leaderboard grow --responses answers.jsonl --judge openai:gpt-4o --zone 30 --budget 10
     """
-    from fullbench.studies.leaderboards import grow_until_decided, leaderboard_display, leaderboard_inputs_from_options
+    from fullbench.studies.leaderboards import (
+        grow_until_decided,
+        leaderboard_inputs_from_options,
+        leaderboard_settings_tables_and_page,
+    )
     from fullbench.studies.run.missing_pictures import note_missing_pictures
     from fullbench.studies.run.progress_display import watch_progress
     from fullbench.studies.run.run_options import RunOptions
 
-    board_settings = leaderboard_display.parse_settings(rule, "half", seed)
+    board_settings = leaderboard_settings_tables_and_page.parse_settings(rule, "half", seed)
     request = leaderboard_inputs_from_options.LeaderboardRequest(
         benchmark, data, tuple(responses), "", None, judge, prompt_style, None, inputs.without_pictures, inputs.folders
     )
@@ -236,7 +244,9 @@ def grow(
             growth = grow_until_decided.grow_leaderboard(
                 board, zone=zone, most=most, seed=seed, budget=prepared_board.budget, stop=stop, watch=watch
             )
-        board_tables = leaderboard_display.leaderboard_tables(board.record(), prepared_board.judge.name, board.settings)
+        board_tables = leaderboard_settings_tables_and_page.leaderboard_tables(
+            board.record(), prepared_board.judge.name, board.settings
+        )
         noted_tables = note_missing_pictures([growth.table(), *board_tables], prepared_board.pool.items)
         calls.print_tables(noted_tables, out)
         return report_outcome(growth.job_counts, what="verdicts")
@@ -296,9 +306,9 @@ def show_board(
     from fullbench.core.language_and_words import length_of
     from fullbench.core.verdict import PEOPLE
     from fullbench.studies import ledger_verdicts_with_panels
-    from fullbench.studies.leaderboards import leaderboard_display, submissions
-    from fullbench.studies.leaderboards.judge_replacement import with_judge_changes
-    from fullbench.studies.ledger_display_names import find_contestants, find_judges
+    from fullbench.studies.leaderboards import leaderboard_settings_tables_and_page, submitted_answers_and_rank_history
+    from fullbench.studies.leaderboards.common_scale_after_judge_replacement import with_judge_changes
+    from fullbench.studies.ledger_display_names_and_name_lookup import find_contestants, find_judges
 
     with store.read(store.study) as book:
         judge = find_judges(book, [judge])[0] if judge else None
@@ -306,7 +316,7 @@ def show_board(
         if means:
             if together or history or people.corrected or only:
                 raise InputError("--means shows only means. Leave out --joint, --history, --corrected and --only.")
-            board_settings = leaderboard_display.parse_settings(
+            board_settings = leaderboard_settings_tables_and_page.parse_settings(
                 rule, ties, seed, reference, visible=people.visible, strong=strong
             )
             print_tables(
@@ -325,7 +335,9 @@ def show_board(
         # People count as a judge only if there is no other.
         judges = [name for name in judge_names if name != PEOPLE or judge == PEOPLE]
         context_record = ledger_verdicts_with_panels.record_without_verdicts(book, all_columns, study=study_name)
-        items, filter_note = leaderboard_display.items_with_tag(context_record, only) if only else (None, None)
+        items, filter_note = (
+            leaderboard_settings_tables_and_page.items_with_tag(context_record, only) if only else (None, None)
+        )
         all_columns = all_columns.where(item=items)
         tables: list[Table] = []
         if together:
@@ -333,7 +345,7 @@ def show_board(
             tables += joint_leaderboard.joint_tables(all_columns, lengths)
         if not together or judge is not None or len(judges) == 1:
             board_judge = select_judge(judges or judge_names, judge)
-            board_settings = leaderboard_display.parse_settings(
+            board_settings = leaderboard_settings_tables_and_page.parse_settings(
                 rule, ties, seed, reference, visible=people.visible, strong=strong
             )
             columns = (
@@ -347,7 +359,7 @@ def show_board(
             if people.corrected:
                 facts = CaseFacts.from_record(context_record)
                 tables += corrections.corrected_tables(columns, judges=[board_judge], facts=facts)
-            board_tables = leaderboard_display.leaderboard_tables(
+            board_tables = leaderboard_settings_tables_and_page.leaderboard_tables(
                 context_record, board_judge, board_settings, tag, columns=columns.where(judge=board_judge)
             )
             # --joint promises that its tables come first, and they cover all judges; the summary covers one.
@@ -367,9 +379,11 @@ def show_board(
             if history:
                 record = ledger_verdicts_with_panels.load_record(book, [board_judge], pilots=people.pilot)
                 record = record.where(lambda verdict: items is None or verdict.item in items)
-                tables.append(submissions.rank_history_table(record, board_judge, board_settings))
                 tables.append(
-                    submissions.coverage_table(
+                    submitted_answers_and_rank_history.rank_history_table(record, board_judge, board_settings)
+                )
+                tables.append(
+                    submitted_answers_and_rank_history.coverage_table(
                         book, [context_record.items[name] for name in items or context_record.items]
                     )
                 )
@@ -381,7 +395,7 @@ def show_board(
             tables = [replace(table, notes=[*table.notes, filter_note]) for table in tables]
         if out is not None and out.suffix in {".html", ".htm"}:
             record = ledger_verdicts_with_panels.load_record(book, [judge] if judge else None, pilots=people.pilot)
-            leaderboard_display.write_leaderboard_page(record, tables, out, book.digest())
+            leaderboard_settings_tables_and_page.write_leaderboard_page(record, tables, out, book.digest())
             print_message(f"Page: {out}")
         else:
             view.print_report(tables, as_json=as_json, out=out)

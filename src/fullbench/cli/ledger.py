@@ -14,8 +14,8 @@ import typer
 
 from fullbench.cli.console import print_line, progress_bar
 from fullbench.cli.console import print_tables as show_tables
-from fullbench.cli.current_names import CURRENT
-from fullbench.cli.options import (
+from fullbench.cli.display_names_in_command_output import CURRENT
+from fullbench.cli.shared_options_and_run_output import (
     JsonOption,
     LedgerOptions,
     QuietOption,
@@ -73,7 +73,7 @@ def show(
     Example: fullbench ledger show study.ledger
     """
     from fullbench.ledger.judge_replacements import load_replacements
-    from fullbench.studies.ledger_display_names import load_display_names
+    from fullbench.studies.ledger_display_names_and_name_lookup import load_display_names
 
     with store.read() as open_ledger:
         contents = open_ledger.describe()
@@ -134,11 +134,11 @@ def export(
     Example: fullbench ledger export study.ledger --to verdicts.csv --judge human
     """
     from fullbench.analysis.judge_analyses_as_responses import analyses_as_responses, cases_as_items
-    from fullbench.analysis.people.doubtful_cases_and_decisions import doubtful_case_rows
+    from fullbench.analysis.people.doubtful_cases_and_people_decisions import doubtful_case_rows
     from fullbench.files.annotation_tools import read_labels, verdicts_as_annotation_records
     from fullbench.files.item_response_verdict_files import write_items, write_responses, write_verdicts
     from fullbench.files.row_writers import write_rows
-    from fullbench.studies.ledger_display_names import find_judges, load_display_names
+    from fullbench.studies.ledger_display_names_and_name_lookup import find_judges, load_display_names
 
     if judge and what in {ExportKind.responses, ExportKind.items}:
         raise InputError(f"--judge selects verdicts, but {what.value} have no judge. Leave it out.")
@@ -197,7 +197,7 @@ def tables(
     from fullbench.analysis.agreement.between_judges import judge_agreement_table
     from fullbench.columns.columns_from_parquet import read_parquet_columns
     from fullbench.ledger.lake.parquet_export_reader import is_lake
-    from fullbench.reports.display_names import DisplayNames
+    from fullbench.reports.display_names_of_judges_and_contestants import DisplayNames
     from fullbench.studies import ledger_verdicts_with_panels
 
     source, study = place or store.ledger, store.study
@@ -382,7 +382,7 @@ def vacuum(
 
     Example: fullbench ledger vacuum study.ledger --dry-run
     """
-    from fullbench.ledger.vacuum import free_space
+    from fullbench.ledger.unused_space_and_picture_removal import free_space
 
     with store.read():
         pass

@@ -11,7 +11,14 @@ import typer
 
 from fullbench.cli.console import print_line, progress_bar
 from fullbench.cli.ledger import ledger_app
-from fullbench.cli.options import JsonOption, LedgerOptions, QuietOption, argument, option, options
+from fullbench.cli.shared_options_and_run_output import (
+    JsonOption,
+    LedgerOptions,
+    QuietOption,
+    argument,
+    option,
+    options,
+)
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 
@@ -106,7 +113,7 @@ def reread(
     Example: fullbench ledger reread study.ledger --dry-run
     """
     from fullbench.studies.exchange.reparse_replies import change_lines, reparse_ledger, verdict_text
-    from fullbench.studies.ledger_display_names import find_judges
+    from fullbench.studies.ledger_display_names_and_name_lookup import find_judges
 
     with store.read():
         pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from fullbench.cli.console import print_line
-from fullbench.cli.options import JsonOption
+from fullbench.cli.shared_options_and_run_output import JsonOption
 
 
 def listing(as_json: JsonOption = False) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from fullbench.cli.console import print_message
-from fullbench.cli.options import argument, option
+from fullbench.cli.shared_options_and_run_output import argument, option
 from fullbench.errors import InputError
 
 new_app = typer.Typer(help="Create the skeleton of a plugin.", no_args_is_help=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from fullbench.cli.console import print_message, report_outcome
-from fullbench.cli.options import (
+from fullbench.cli.shared_options_and_run_output import (
     CallOptions,
     ChartsOption,
     LedgerOptions,
@@ -98,7 +98,7 @@ def peer_review(
         fullbench peer-review --questions mmstar.jsonl --human-scores mmstar.csv --seeds 1,2,3,4 --limit 25
     """
     from fullbench.reports.atomic_write import check_page
-    from fullbench.studies.peer_review.peer_review_kind import PeerReviewRun
+    from fullbench.studies.peer_review.peer_review_study_kind import PeerReviewRun
     from fullbench.studies.study_file import Study
 
     if report is not None:
@@ -137,7 +137,7 @@ def peer_review(
                 "PAGE."
             )
         if charts is not None:
-            from fullbench.reports.charts.vega_lite import write_charts
+            from fullbench.reports.charts.chart_specification_and_rendering import write_charts
 
             for path in write_charts(tables, charts):
                 print_message(f"Chart: {path}")

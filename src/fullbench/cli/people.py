@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fullbench.cli.console import print_message, print_tables, progress_bar
-from fullbench.cli.current_names import CURRENT
-from fullbench.cli.options import (
+from fullbench.cli.display_names_in_command_output import CURRENT
+from fullbench.cli.shared_options_and_run_output import (
     CriterionOption,
     JsonOption,
     LedgerOptions,
@@ -30,7 +30,7 @@ from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError, require_extra
 from fullbench.files.row_writers import Columns
-from fullbench.web.site_settings import TASK_LIMIT
+from fullbench.web.site_settings_and_worker_transfer import TASK_LIMIT
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from fullbench.web.accounts.users import User
     from fullbench.web.campaigns.campaigns import Campaign, CampaignPlan
     from fullbench.web.campaigns.create.campaign_from_data import CreatedCampaign, Material
-    from fullbench.web.campaigns.create.task_creation import CreationRun
-    from fullbench.web.site_settings import Settings
+    from fullbench.web.campaigns.create.resumable_task_creation import CreationRun
+    from fullbench.web.site_settings_and_worker_transfer import Settings
 
 people_app = typer.Typer(help="Run campaigns in which people judge, and export their votes.", no_args_is_help=True)
 
@@ -79,7 +79,7 @@ class SiteOptions:
         with require_extra("campaigns", "web"):
             import fastapi  # noqa: F401
             import sqlalchemy  # noqa: F401
-        from fullbench.web.site_settings import Settings
+        from fullbench.web.site_settings_and_worker_transfer import Settings
 
         return Settings(
             self.database or f"sqlite:///{self.data / 'web.sqlite'}",
@@ -173,26 +173,26 @@ def create_campaign(
 
 def run_creation(engine: Engine, campaign_id: str) -> CreationRun:
     """Create the tasks of a study that are still missing, with a bar on a terminal."""
-    from fullbench.web.campaigns.create import task_creation
+    from fullbench.web.campaigns.create import resumable_task_creation
     from fullbench.web.database import read_transaction
 
     with progress_bar("Creating", quiet=False) as advance:
 
         def pause(seconds: float) -> None:
             with read_transaction(engine) as connection:
-                progress = task_creation.progress_of(connection, campaign_id)
+                progress = resumable_task_creation.progress_of(connection, campaign_id)
             if progress is not None:
                 advance("tasks", progress.created_count, progress.total)
             time.sleep(seconds)
 
-        return task_creation.run_creation(engine, campaign_id, pause)
+        return resumable_task_creation.run_creation(engine, campaign_id, pause)
 
 
 def find_organiser(connection: Connection) -> User | None:
     """Return the first organiser, who owns uploaded pictures; None if there is none yet."""
     from sqlalchemy import select
 
-    from fullbench.web.accounts.account_tables import users
+    from fullbench.web.accounts.account_and_shared_site_tables import users
     from fullbench.web.accounts.users import COLUMNS, user_from_row
 
     query = select(*COLUMNS).where(users.c.role == "organiser", users.c.disabled.is_(False)).order_by(users.c.at)
@@ -287,7 +287,7 @@ def add(
         fullbench people add "what waits" --kind pair --ledger fullbench.ledger --pending cascade:cheap
     """
     settings = site.settings(task_limit)
-    from fullbench.studies.ledger_display_names import find_contestants, find_judges
+    from fullbench.studies.ledger_display_names_and_name_lookup import find_contestants, find_judges
     from fullbench.web.campaigns.campaigns import CampaignPlan
     from fullbench.web.campaigns.create.campaign_from_data import Material
     from fullbench.web.campaigns.create.new_campaign_form import texts_option
@@ -333,7 +333,7 @@ def listing(site: SiteOptions, as_json: JsonOption = False) -> None:
 
     settings = site.settings()
     from fullbench.web.campaigns import campaigns
-    from fullbench.web.campaigns.votes.annotator_agreement_and_quality import campaign_progress
+    from fullbench.web.campaigns.votes.progress_annotator_agreement_and_joined_votes import campaign_progress
 
     with database_transaction(settings) as connection:
         all_campaigns = campaigns.list_campaigns(connection, count=10_000)
@@ -361,8 +361,8 @@ def show_study(name: NameArgument, counted: VoteOptions, site: SiteOptions, as_j
     """Show the results of a campaign: contestants, agreement, and the quality of each person."""
     settings = site.settings()
     from fullbench.analysis.people.joined_votes import rule_of
-    from fullbench.web.campaigns.votes import annotator_agreement_and_quality, leaderboard_and_task_list
-    from fullbench.web.campaigns.votes.counted_votes import account_names, load_counted_votes
+    from fullbench.web.campaigns.votes import leaderboard_and_task_list, progress_annotator_agreement_and_joined_votes
+    from fullbench.web.campaigns.votes.counted_vote_loader import account_names, load_counted_votes
 
     vote_rule = rule_of(counted.rule)
     with campaign_transaction(settings, name) as (connection, campaign):
@@ -371,8 +371,8 @@ def show_study(name: NameArgument, counted: VoteOptions, site: SiteOptions, as_j
         people = account_names(connection)
         tables = [
             *leaderboard_and_task_list.contestant_tables(connection, campaign, vote_rule),
-            annotator_agreement_and_quality.agreement_table(campaign, votes),
-            annotator_agreement_and_quality.annotator_table(votes, known_votes, people),
+            progress_annotator_agreement_and_joined_votes.agreement_table(campaign, votes),
+            progress_annotator_agreement_and_joined_votes.annotator_table(votes, known_votes, people),
         ]
     print_tables([table for table in tables if table is not None], as_json=as_json)
 
@@ -449,11 +449,11 @@ def keep_votes(site: SiteOptions, name: str, ledger: str, study: str | None = No
     """
     settings = site.settings()
     from fullbench.ledger.ledger import Ledger
-    from fullbench.web import ledger_writers
+    from fullbench.web import shared_writable_ledgers_by_study
     from fullbench.web.campaigns.votes import vote_export
 
     with Ledger(ledger) as writable_ledger:
-        study_name = ledger_writers.ledger_study_name(writable_ledger, study or "")
+        study_name = shared_writable_ledgers_by_study.ledger_study_name(writable_ledger, study or "")
     with Ledger(ledger, study=study_name) as book, campaign_transaction(settings, name) as (connection, campaign):
         counts = vote_export.export_to_ledger(
             connection, campaign, book, vote_export.picture_finder(settings, book), pilot=pilot
@@ -503,7 +503,7 @@ def next_pairs(
     from fullbench.analysis.people.next_pairs_to_vote_on import build_queue
     from fullbench.core.verdict import PEOPLE
     from fullbench.files.row_writers import write_rows
-    from fullbench.studies.ledger_display_names import find_judges
+    from fullbench.studies.ledger_display_names_and_name_lookup import find_judges
 
     with store.read() as book:
         requested_judges = find_judges(book, judges or [])

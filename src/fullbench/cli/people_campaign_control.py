@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from fullbench.cli.console import print_message, print_tables
-from fullbench.cli.options import JsonOption, argument, option, options
 from fullbench.cli.people import (
     NameArgument,
     SiteOptions,
@@ -17,6 +16,7 @@ from fullbench.cli.people import (
     people_app,
     run_creation,
 )
+from fullbench.cli.shared_options_and_run_output import JsonOption, argument, option, options
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
@@ -42,15 +42,15 @@ def cancel(name: NameArgument, site: SiteOptions) -> None:
     """Cancel the creation of a campaign's tasks. The campaign is deleted."""
     settings = site.settings()
     from fullbench.web.campaigns import campaigns
-    from fullbench.web.campaigns.create import task_creation
+    from fullbench.web.campaigns.create import resumable_task_creation
     from fullbench.web.database import write_transaction
 
     with open_database(settings) as engine:
         with write_transaction(engine) as connection:
             campaign = campaigns.campaign_by_name(connection, name)
-            if not (campaign.stage == "creating" and task_creation.cancel_creation(connection, campaign.id)):
+            if not (campaign.stage == "creating" and resumable_task_creation.cancel_creation(connection, campaign.id)):
                 raise InputError(f"All tasks of {name!r} exist already, so there is nothing to cancel.")
-        task_creation.run_creation(engine, campaign.id)
+        resumable_task_creation.run_creation(engine, campaign.id)
     print_message(f"The creation of {name!r} was cancelled, and its tasks were removed.")
 
 
@@ -167,7 +167,7 @@ def link(
         raise InputError("--end and --release exclude each other. Use one of them.")
     settings = site.settings()
     from fullbench.web.accounts import audit_log
-    from fullbench.web.accounts.random_ids_and_digests import site_address
+    from fullbench.web.accounts.random_ids_digests_and_site_key import site_address
     from fullbench.web.campaigns import group_links
 
     with campaign_transaction(settings, name) as (connection, campaign):
@@ -288,7 +288,7 @@ def pilot(
     """
     settings = site.settings()
     from fullbench.web.campaigns.create import pilot_campaign
-    from fullbench.web.campaigns.votes.annotator_agreement_and_quality import campaign_progress
+    from fullbench.web.campaigns.votes.progress_annotator_agreement_and_joined_votes import campaign_progress
 
     with campaign_transaction(settings, name) as (connection, campaign):
         new_pilot = pilot_campaign.create_pilot(connection, campaign, tasks, settings.task_limit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fullbench.cli.options import (
+from fullbench.cli.shared_options_and_run_output import (
     CallOptions,
     InputOptions,
     OwnLedgerOption,

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 from fullbench.cli.console import print_message
-from fullbench.cli.current_names import CURRENT
-from fullbench.cli.options import (
+from fullbench.cli.display_names_in_command_output import CURRENT
+from fullbench.cli.shared_options_and_run_output import (
     ChartsOption,
     JsonOption,
     LabelsOption,
@@ -27,7 +27,7 @@ from fullbench.errors import InputError
 if TYPE_CHECKING:
     from fullbench.core.verdict import Verdict
     from fullbench.ledger.ledger import Ledger
-    from fullbench.reports.display_names import DisplayNames
+    from fullbench.reports.display_names_of_judges_and_contestants import DisplayNames
 
 
 @options(
@@ -88,18 +88,18 @@ def report(
 
         fullbench report --replace "openai/gpt-4o" "openai/gpt-5" --out board.html
     """
-    from fullbench.analysis.people.doubtful_cases_and_decisions import settle_doubtful_cases
+    from fullbench.analysis.people.doubtful_cases_and_people_decisions import settle_doubtful_cases
     from fullbench.analysis.people.joined_votes import rule_of
     from fullbench.analysis.standard_verdict_tables import cost_table, verdict_tables
-    from fullbench.analysis.summary.paper_summary import add_paper_summary
+    from fullbench.analysis.summary.paper_study_summary_with_main_table import add_paper_summary
     from fullbench.columns.column_builder import columns_from_verdicts
     from fullbench.core.verdict_record import Record
-    from fullbench.reports.display_names import DisplayNames
+    from fullbench.reports.display_names_of_judges_and_contestants import DisplayNames
     from fullbench.reports.results_page import write_page
     from fullbench.reports.site_info import Imprint
-    from fullbench.studies import judge_and_model_specs, ledger_verdicts_with_panels
-    from fullbench.studies.leaderboards.judge_replacement import with_judge_changes
-    from fullbench.studies.ledger_display_names import find_judges
+    from fullbench.studies import judge_contestant_and_benchmark_specs, ledger_verdicts_with_panels
+    from fullbench.studies.leaderboards.common_scale_after_judge_replacement import with_judge_changes
+    from fullbench.studies.ledger_display_names_and_name_lookup import find_judges
 
     study, pilots = store.study, people.pilot
     vote_rule = rule_of(people.rule)
@@ -138,7 +138,10 @@ def report(
         columns = columns.without_usage()
         report_tables = (
             add_paper_summary(
-                judge_and_model_specs.benchmark_from_name(benchmark).tables(record), columns, texts=record, seed=seed
+                judge_contestant_and_benchmark_specs.benchmark_from_name(benchmark).tables(record),
+                columns,
+                texts=record,
+                seed=seed,
             )
             if benchmark
             else verdict_tables(
@@ -170,7 +173,7 @@ def report(
 
             report_tables = add_contestant_facts(report_tables, read_contestant_facts(about))
         if charts is not None:
-            from fullbench.reports.charts.vega_lite import write_charts
+            from fullbench.reports.charts.chart_specification_and_rendering import write_charts
 
             for path in write_charts([display_names.table(table) for table in report_tables], charts):
                 print_message(f"Chart: {path}")
@@ -207,7 +210,7 @@ def _refuse_empty_report(book: Ledger) -> NoReturn:
 def _load_new_labels(labels: Path, book: Ledger) -> list[Verdict]:
     """Return the labels of a file that are new or changed: each person counts once."""
     from fullbench.files.item_response_verdict_files import read_verdicts
-    from fullbench.studies.run.study_inputs import find_new_labels
+    from fullbench.studies.run.study_items_responses_and_labels import find_new_labels
 
     new_labels, changed_count = find_new_labels(read_verdicts(labels), book)
     if changed_count:
@@ -231,7 +234,7 @@ def _page_path(out: Path | None, language: str) -> Path | None:
 def _compare_names(display_names: DisplayNames, file: Path, book: Ledger, report_names: set[str]) -> None:
     """Refuse display names that are taken, and print those that match nothing in the ledger."""
     from fullbench.ledger.contents_and_cost import judge_and_contestant_names
-    from fullbench.studies.ledger_display_names import names_by_full_name
+    from fullbench.studies.ledger_display_names_and_name_lookup import names_by_full_name
 
     display_names.refuse_taken(report_names, file)
     with book.reader() as reader:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from fullbench.cli.console import print_message, report_outcome
-from fullbench.cli.options import (
+from fullbench.cli.shared_options_and_run_output import (
     CallOptions,
     CriterionOption,
     InputOptions,
@@ -45,7 +45,7 @@ def rerank(
         fullbench rerank --items prompts.jsonl --responses pictures.jsonl --judge picture:sharpness --keep 1 \
             --out best.jsonl
     """
-    from fullbench.studies.rerank_kind import BestOfNRun
+    from fullbench.studies.rerank_study_kind import BestOfNRun
     from fullbench.studies.run.study_outputs import write_outputs
     from fullbench.studies.study_file import Study
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fullbench.cli.console import command_text, print_message, report_outcome
-from fullbench.cli.options import (
+from fullbench.cli.shared_options_and_run_output import (
     CallOptions,
     ItemsFileOption,
     LedgerOptions,
@@ -48,12 +48,12 @@ def propose(
 
         fullbench rubric propose --items items.jsonl --responses answers.jsonl --model openai:gpt-4o --out rubric.toml
     """
-    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies import judge_contestant_and_benchmark_specs
     from fullbench.studies.rubrics.learned_rubric_weights import examples_of
     from fullbench.studies.rubrics.rubric_proposals import EXAMPLES, propose_criteria, write_rubric
     from fullbench.studies.run import call_and_cost_plan
 
-    writer = judge_and_model_specs.contestant_from_spec(model)
+    writer = judge_contestant_and_benchmark_specs.contestant_from_spec(model)
     examples = examples_of(items, responses, labels)
     shared_budget = call_and_cost_plan.check_keys_and_budget([writer], calls.budget)
     with calls.open(store) as opened:
@@ -133,7 +133,7 @@ def learn(
             --judge openai:gpt-4o-mini --model openai:gpt-4o --out learned.toml
     """
     from fullbench.core.rubric import RUBRIC
-    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies import judge_contestant_and_benchmark_specs
     from fullbench.studies.rubrics.learned_rubric_weights import (
         collect_marked_responses,
         examples_of,
@@ -143,7 +143,7 @@ def learn(
     from fullbench.studies.rubrics.rubric_proposals import propose_criteria, write_rubric
     from fullbench.studies.rubrics.rubrics_in_studies import CALLS, OPTION_KEYS, read_rubric_file, words_digest
     from fullbench.studies.run import call_and_cost_plan
-    from fullbench.studies.run.judging_kind import StudyRun
+    from fullbench.studies.run.judging_study_kind import StudyRun
     from fullbench.studies.study_file import Study
 
     if (rubric is None) == (model is None):
@@ -154,7 +154,7 @@ def learn(
     with calls.open(store) as opened:
         proposer, total_options = "", {}
         if model is not None:
-            writer = judge_and_model_specs.contestant_from_spec(model)
+            writer = judge_contestant_and_benchmark_specs.contestant_from_spec(model)
             shared_budget = call_and_cost_plan.check_keys_and_budget([writer], calls.budget)
             training_examples = [
                 entry

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Annotated
 
 from fullbench.cli.console import print_message, print_uncompared_items, report_outcome
-from fullbench.cli.options import (
+from fullbench.cli.shared_options_and_run_output import (
     CallOptions,
     InputOptions,
     LedgerOptions,

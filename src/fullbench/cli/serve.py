@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 from fullbench.cli.console import print_line, print_message
-from fullbench.cli.options import more, option
 from fullbench.cli.people import TaskLimitOption
+from fullbench.cli.shared_options_and_run_output import more, option
 from fullbench.errors import InputError, require_extra
-from fullbench.web.site_settings import TASK_LIMIT
+from fullbench.web.site_settings_and_worker_transfer import TASK_LIMIT
 
 if TYPE_CHECKING:
-    from fullbench.web.site_settings import Settings
+    from fullbench.web.site_settings_and_worker_transfer import Settings
 
 
 def serve(
@@ -80,7 +80,7 @@ def serve(
         import fastapi  # noqa: F401
         import uvicorn  # noqa: F401
 
-        from fullbench.web.site_settings import Settings
+        from fullbench.web.site_settings_and_worker_transfer import Settings
     https = url.startswith("https://")
     if url and not https and not url.startswith("http://"):
         raise InputError(f"{url!r} is not the address of a site. Use --url https://bench.example.org.")
@@ -121,7 +121,7 @@ def _check_names(path: Path, ledger: str | None, *, alone: bool) -> None:
     """
     from fullbench.ledger.ledger import Ledger
     from fullbench.reports.site_info import Imprint
-    from fullbench.web.results.pages.shown_names import Names, read_names
+    from fullbench.web.results.pages.judge_and_contestant_names_on_pages import Names, read_names
 
     Imprint.read(path)
     if alone:
@@ -189,7 +189,7 @@ def _check_ledger_opens(where: str) -> None:
 def _print_invitation(settings: Settings, role: str, *, is_address_chosen: bool) -> None:
     """Print a link with the chosen address, else with that of the last start of the site."""
     from fullbench.web.accounts import audit_log, invitations, users
-    from fullbench.web.accounts.random_ids_and_digests import site_address
+    from fullbench.web.accounts.random_ids_digests_and_site_key import site_address
     from fullbench.web.database import engine_for, write_transaction
 
     engine = engine_for(settings.database)
@@ -235,7 +235,7 @@ def _run_server(settings: Settings, *, requests: bool = False) -> None:
     import uvicorn
 
     from fullbench.web.accounts import invitations
-    from fullbench.web.accounts.random_ids_and_digests import set_site_address
+    from fullbench.web.accounts.random_ids_digests_and_site_key import set_site_address
     from fullbench.web.database import engine_for, write_transaction
 
     _refuse_used_address(settings)

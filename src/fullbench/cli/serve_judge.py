@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import Annotated
 
 from fullbench.cli.console import print_message
-from fullbench.cli.options import LedgerOptions, SafeOption, argument, more, option, options, warn_of_risks
+from fullbench.cli.shared_options_and_run_output import (
+    LedgerOptions,
+    SafeOption,
+    argument,
+    more,
+    option,
+    options,
+    warn_of_risks,
+)
 from fullbench.errors import InputError
 
 
@@ -48,8 +56,8 @@ def serve_judge(
 
     from fullbench.core.judge import models_of
     from fullbench.judges.scorers.scorer_server import ScoreServer
-    from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.rewards.reward_server import RewardServer
+    from fullbench.studies import judge_contestant_and_benchmark_specs
+    from fullbench.studies.rewards.reward_server_and_client import RewardServer
     from fullbench.studies.rewards.reward_service import STUDY, Measure, RewardService, read_reward_study
     from fullbench.studies.rubrics.rubrics_in_studies import ITEMS
     from fullbench.studies.study_file import Study
@@ -64,7 +72,7 @@ def serve_judge(
             measure = Measure(ballot, True if rubric == ITEMS else rubric)
         server: ScoreServer
         if measure is None:
-            scorer = judge_and_model_specs.judge_from_spec(judge)
+            scorer = judge_contestant_and_benchmark_specs.judge_from_spec(judge)
             if models_of(scorer):
                 raise InputError("No rubric or ballot given. Add --rubric FILE or --ballot score:1-5.")
             if budget is not None:

@@ -9,12 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from fullbench.cli.console import print_message, report_outcome
-from fullbench.cli.options import CallOptions, CriterionOption, LedgerOptions, SeedOption, more, option, options
 from fullbench.cli.people import SiteOptions, create_campaign, database_transaction, find_organiser, keep_votes
+from fullbench.cli.shared_options_and_run_output import (
+    CallOptions,
+    CriterionOption,
+    LedgerOptions,
+    SeedOption,
+    more,
+    option,
+    options,
+)
 from fullbench.errors import InputError
 
 if TYPE_CHECKING:
-    from fullbench.training.generator.preference_tuning import TuningMethod
+    from fullbench.training.generator.judge_preference_tuning_methods import TuningMethod
 
 
 @options("ledger budget engine as_json quiet database data")
@@ -58,13 +66,13 @@ def tune(
             --compare imagereward --compare gemini:gemini-2.5-flash --people "before and after" --lora 16 --out tuned
     """
     from fullbench.errors import InputError, require_extra
-    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies import judge_contestant_and_benchmark_specs
     from fullbench.studies.run import call_and_cost_plan
     from fullbench.training.generator.feedback_loop import read_prompts, split_prompts, tune_generator
     from fullbench.training.generator.ledger_calls_and_tuning_comparison import TuningJob
 
     with require_extra("tuning a generator", "train"):
-        from fullbench.training.generator.preference_tuning import TuningSettings
+        from fullbench.training.generator.judge_preference_tuning_methods import TuningSettings
     items, duplicate_count = read_prompts(prompts)
     if duplicate_count:
         print_message(f"{prompts}: {duplicate_count:,} prompts occur more than once; each is used once.")
@@ -87,9 +95,9 @@ def tune(
     if campaign is not None:
         campaign.take_votes()
     models = [
-        judge_and_model_specs.contestant_from_spec(generator),
+        judge_contestant_and_benchmark_specs.contestant_from_spec(generator),
         *call_and_cost_plan.models_of_judges(
-            [judge_and_model_specs.judge_from_spec(spec) for spec in (judge, *job.compare)]
+            [judge_contestant_and_benchmark_specs.judge_from_spec(spec) for spec in (judge, *job.compare)]
         ),
     ]
     shared_budget = call_and_cost_plan.priced_budget(calls.budget, models) if calls.budget is not None else None
@@ -117,7 +125,7 @@ def tune(
 def _parse_method(word: str) -> TuningMethod:
     from typing import get_args
 
-    from fullbench.training.generator.preference_tuning import TuningMethod as Ways
+    from fullbench.training.generator.judge_preference_tuning_methods import TuningMethod as Ways
 
     methods: tuple[TuningMethod, ...] = get_args(Ways)
     for method in methods:

@@ -12,7 +12,7 @@ from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model
-from fullbench.core.reproduction import LoadedData, Reproduction
+from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData, Reproduction
 from fullbench.core.response import Response
 from fullbench.core.table import Table
 from fullbench.core.verdict import Verdict

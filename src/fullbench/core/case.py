@@ -10,10 +10,10 @@ from itertools import combinations, permutations, product
 from typing import Literal
 
 from fullbench.core.ballot import Ballot
-from fullbench.core.digests import digest, once
 from fullbench.core.item import Item
+from fullbench.core.json_digests_and_cached_properties import digest, once
 from fullbench.core.model_call import Call
-from fullbench.core.notebook_display import NotebookDisplay
+from fullbench.core.registered_display_and_frame_functions import NotebookDisplay
 from fullbench.core.response import Response
 from fullbench.errors import InputError
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from fullbench.core.digests import digest, once
-from fullbench.core.notebook_display import NotebookDisplay
+from fullbench.core.json_digests_and_cached_properties import digest, once
 from fullbench.core.picture import Picture
+from fullbench.core.registered_display_and_frame_functions import NotebookDisplay
 
 Part = str | Picture
 

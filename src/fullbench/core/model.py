@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from fullbench.core.digests import digest, once
 from fullbench.core.item import Part, Turn, parts_content
+from fullbench.core.json_digests_and_cached_properties import digest, once
 from fullbench.core.model_call import NOTHING, Call, FailureKind, Usage
 from fullbench.core.picture import Picture
 

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fullbench.core.notebook_display import NotebookDisplay
+from fullbench.core.registered_display_and_frame_functions import NotebookDisplay
 from fullbench.errors import InputError
 
 # A picture is read for its digest, stored in the ledger and sent within moments. Reading and checking it each time

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fullbench.core.digests import digest, once
 from fullbench.core.item import Part, parts_content, parts_pictures, parts_text
-from fullbench.core.notebook_display import NotebookDisplay
+from fullbench.core.json_digests_and_cached_properties import digest, once
 from fullbench.core.picture import Picture
+from fullbench.core.registered_display_and_frame_functions import NotebookDisplay
 
 LENGTHENS = "lengthens"
 """Tag of an answer that is a longer version of another contestant's answer: the name of that contestant."""

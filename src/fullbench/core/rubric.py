@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, get_args
 
 from fullbench.core.ballot import Ballot, Flaw, Likert, Real, Score, ballot
-from fullbench.core.digests import digest
 from fullbench.core.item import Item
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import Kind
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from fullbench.core.estimate import Estimate
-from fullbench.core.notebook_display import FrameConvertible, Printable
+from fullbench.core.registered_display_and_frame_functions import FrameConvertible, Printable
 from fullbench.errors import InputError
 
 Kind = Literal["", "name", "word", "text", "rank", "count", "n", "fault", "number", "metric"]

@@ -10,9 +10,9 @@ from operator import attrgetter
 from statistics import fmean
 from typing import Any, Literal
 
-from fullbench.core.digests import digest
 from fullbench.core.item import Item
-from fullbench.core.notebook_display import FrameConvertible
+from fullbench.core.json_digests_and_cached_properties import digest
+from fullbench.core.registered_display_and_frame_functions import FrameConvertible
 from fullbench.core.response import Response
 from fullbench.core.verdict import FAULTS, Verdict
 from fullbench.errors import InputError

@@ -35,8 +35,8 @@ from typing import Any, TypeVar, cast
 from fullbench.core.ballot import Ballot, GradedChoice
 from fullbench.core.ballot import ballot as ballot_of
 from fullbench.core.dialogue_turn_answers_and_criteria import dialogue_response, join_references, open_turns
-from fullbench.core.digests import digest
 from fullbench.core.item import ROLES, WITHOUT_PICTURES, Item, Part, Turn
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response

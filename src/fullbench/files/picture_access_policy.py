@@ -21,7 +21,7 @@ from pathlib import Path
 from fullbench.cache_dir import cache_folder
 from fullbench.core.picture import Picture, media_type
 from fullbench.errors import InputError
-from fullbench.files.fetch_pictures import copy_of
+from fullbench.files.picture_copies_from_web_and_archives import copy_of
 
 _picture_folders: ContextVar[tuple[Path, ...]] = ContextVar("folders of pictures that the user named", default=())
 _may_lack_pictures: ContextVar[bool] = ContextVar("items may lack the pictures that they name", default=False)

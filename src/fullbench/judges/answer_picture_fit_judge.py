@@ -3,7 +3,7 @@
 CLIP reads a window of limited length. A longer answer is cut into five windows of that length, spaced evenly from its
 first token to the last possible start. Its cosine is the mean over the windows, so irrelevant parts cost.
 
-If CLIP is not available, picture tools provide another measure: see `studies.judge_and_model_specs`.
+If CLIP is not available, picture tools provide another measure: see `studies.judge_contestant_and_benchmark_specs`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import CallsNoModel, Kind
 from fullbench.core.picture import Picture
 from fullbench.core.verdict import Verdict

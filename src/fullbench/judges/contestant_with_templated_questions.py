@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fullbench.core.digests import digest
 from fullbench.core.item import Item, Turn, separate_texts
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.model import Model, Prompt, Reply
 from fullbench.judges.item_layout_in_prompt import layout_digest
 from fullbench.judges.prompt_templates import Template

@@ -10,8 +10,8 @@ from typing import Any
 
 from fullbench.core.ballot import ballot
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
 from fullbench.core.item import Item
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import (
     Judge,
     Kind,

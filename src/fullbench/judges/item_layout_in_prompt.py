@@ -13,8 +13,8 @@ from typing import Literal
 
 from fullbench.core.ballot import Language
 from fullbench.core.dialogue_turn_answers_and_criteria import is_dialogue, open_turns
-from fullbench.core.digests import digest
 from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.picture import Picture
 from fullbench.judges.prompt_templates import Template
 

@@ -12,15 +12,15 @@ from typing import Any, Literal, get_args
 
 from fullbench.core.ballot import LETTERS, Ballot, Choice, Language, Real, Score
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
 from fullbench.core.item import Part
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.verdict import Failure, Verdict
 from fullbench.errors import InputError
 from fullbench.judges.prompted_judge import PromptedJudge
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import OpenAI
-from fullbench.parsing.confidence import expected_mark, stated_confidence, token_confidence
+from fullbench.parsing.stated_and_token_confidence import expected_mark, stated_confidence, token_confidence
 
 Source = Literal["stated", "logprobs"]
 Marks = Literal["written", "expected"]

@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
 from fullbench.core.item import REQUEST, SENSITIVE, WITHHELD, Item, Turn
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import Judge, answer_request_of
 from fullbench.core.model import DECLINED_STOPS, Model, Prompt
 from fullbench.core.model_call import NOTHING, Call, Usage

@@ -34,8 +34,8 @@ from typing import Any
 
 from fullbench.core.ballot import LETTERS, Ballot, Choice
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
 from fullbench.core.item import WITHOUT_PICTURES, Part, Turn
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.model_call import Call, Usage
 from fullbench.core.verdict import FAULTS, Failure, Fault, Verdict
 from fullbench.errors import DataWarning, InputError, ModelError

@@ -36,8 +36,8 @@ from typing import Any, cast
 
 from fullbench.core.ballot import Ballot, Style
 from fullbench.core.ballot import ballot as ballot_of
-from fullbench.core.digests import digest
 from fullbench.core.item import ROLES, Part, Role, Turn
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.errors import InputError
 
 _HEAD = re.compile(r"^(===|---) +(\S+) *$", re.MULTILINE)

@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Literal, Self, get_args
 from fullbench.core.ballot import LETTERS, Ballot, Language, Style, ballot
 from fullbench.core.case import Case
 from fullbench.core.dialogue_turn_answers_and_criteria import is_dialogue, split_criterion
-from fullbench.core.digests import digest
 from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import Kind
 from fullbench.core.model import DECLINED_STOPS, Model, Prompt, Reply, as_judge, takes_schemas
 from fullbench.core.model_call import NOTHING, Call, FailureKind, Usage
@@ -27,16 +27,11 @@ from fullbench.errors import InputError, ModelError
 from fullbench.judges.item_layout_in_prompt import PictureMode, layout_digest, question_slots, turn_criterion_text
 from fullbench.judges.own_answers import add_own_answers, outcome_without_answer, request_own_answer
 from fullbench.judges.prompt_templates import Example, Template, load_template, merge_text_parts, render_examples
-from fullbench.judges.reply_reader_and_quotable_prompt_texts import (
-    read_reply,
-    response_pictures,
-    scale_ends_text,
-    style_of,
-)
 from fullbench.judges.scorers.safe_picture_decoding import broken_reason
+from fullbench.judges.texts_by_others_and_reply_reader import read_reply, response_pictures, scale_ends_text, style_of
 from fullbench.models.response_fences_and_parser import fence_responses, response_parts
-from fullbench.parsing.json_schema import ruling_schema
 from fullbench.parsing.random_check_codes import asking
+from fullbench.parsing.verdict_json_schema import ruling_schema
 
 Step = Literal["both", "picture", "question", "answer"]
 """Subject of a reasoning turn before the request for a verdict."""

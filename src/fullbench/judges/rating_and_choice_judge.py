@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 from fullbench.core.ballot import Ballot, Choice, GradedChoice, Language, Likert, Ranking, Score, Style
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.model import Prompt
 from fullbench.core.verdict import Failure, Fault, Verdict
 from fullbench.errors import InputError
 from fullbench.judges.prompted_judge import JointJudge
 from fullbench.parsing import form_of
 from fullbench.parsing.ratings_and_choice import RatedForm, parts
-from fullbench.parsing.verdict_form_base import Form
+from fullbench.parsing.verdict_phrase_label_and_sentence_forms import Form
 
 DEFAULT_SCALE = Score(1, 10)
 """Scale of the ratings if only a choice is requested."""

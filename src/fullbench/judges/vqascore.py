@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 from fullbench.core.ballot import Ballot, Number
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
 from fullbench.core.item import Turn
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import Kind
 from fullbench.core.model import DECLINED_STOPS, Model, Prompt, Reply, as_judge
 from fullbench.core.model_call import NOTHING, Call, Usage

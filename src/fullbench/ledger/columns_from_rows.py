@@ -18,7 +18,7 @@ from fullbench.columns.verdict_columns import STUDY, Columns, Due, FailedCalls
 from fullbench.core.model_call import Usage
 from fullbench.core.verdict import PEOPLE, PILOT, Verdict
 from fullbench.core.verdict_record import digest_of_parts, verdict_digest
-from fullbench.ledger import read_queries, study_items_and_cases
+from fullbench.ledger import read_queries, study_membership_of_items_and_cases
 from fullbench.ledger.contents_and_cost import USAGE_SUMS
 from fullbench.ledger.database_interface import ByColumns, Connection
 from fullbench.ledger.name_aliases import PERSON, Naming
@@ -55,7 +55,7 @@ def load_columns(
     A verdict that two studies share is a row in each. The columns also count the due cases and the failed calls.
     Votes from pilots are left out unless `pilots` is true.
     """
-    chosen_studies = study_items_and_cases.study_names(reader) if studies is None else list(studies)
+    chosen_studies = study_membership_of_items_and_cases.study_names(reader) if studies is None else list(studies)
     builder = Builder(_parse_kind, lambda marks: orjson.loads(marks) if isinstance(marks, str) else marks)
     for study, verdicts in _group_by_study(extra_verdicts, chosen_studies).items():
         builder.extend(verdict_rows(verdicts, study))
@@ -96,7 +96,7 @@ def load_case_columns(
 
 
 def _combined_digest(digests: bytearray) -> str:
-    """Return the digest of the sorted digests, as `core.digests.digest` would, without building the list."""
+    """Return what `json_digests_and_cached_properties.digest` gives for the sorted list, without building the list."""
     # Sort in place and hash in blocks, because there is one digest per verdict.
     sorted_digests = np.frombuffer(digests, dtype="S16")
     sorted_digests.sort()
@@ -146,7 +146,7 @@ def _stream_stored_rows(reader: Connection, judges: tuple[str, ...] | None, stud
     """Stream stored rows; the database joins the columns of a kind to one JSON text, faster than Python."""
     column_sql = _SQL_COLUMNS | {"study": "CAST(? AS TEXT)"}
     column_sql |= {"kind": f"CAST(json_array({', '.join(column_sql[name] for name in KIND)}) AS TEXT)"}
-    where, values = study_items_and_cases.study_condition(study)
+    where, values = study_membership_of_items_and_cases.study_condition(study)
     by, names = Naming.read(reader).judge_condition(judges)
     clauses = " AND ".join(clause for clause in (by, where) if clause)
     sql = f"SELECT {', '.join(column_sql[name] for name in ROW if name != 'reason')} FROM verdicts WHERE {clauses}"
@@ -161,8 +161,8 @@ def _take_columns(
     # A single study owns all verdicts, so no condition is needed.
     where, values = (
         ("", ())
-        if len(study_items_and_cases.study_names(reader)) == 1
-        else study_items_and_cases.study_condition(study)
+        if len(study_membership_of_items_and_cases.study_names(reader)) == 1
+        else study_membership_of_items_and_cases.study_condition(study)
     )
     by, names = Naming.read(reader).judge_condition(judges)
     names_of = [name for name in (*KIND, *ROW) if name not in {"kind", "reason"}]

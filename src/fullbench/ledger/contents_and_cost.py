@@ -10,7 +10,7 @@ import orjson
 
 from fullbench.core.model_call import Usage
 from fullbench.core.verdict import FAULTS
-from fullbench.ledger import row_conversion, schema, study_items_and_cases
+from fullbench.ledger import row_conversion, schema, study_membership_of_items_and_cases
 from fullbench.ledger.database_interface import Connection
 from fullbench.ledger.name_aliases import Naming, normalize_voter
 
@@ -112,7 +112,7 @@ def chain_counts(reader: Connection) -> dict[str, int]:
 
 def describe_studies(reader: Connection) -> list[dict[str, Any]]:
     """Return the counts of each study, including verdicts excluded because their item was superseded."""
-    studies = study_items_and_cases.study_names(reader)
+    studies = study_membership_of_items_and_cases.study_names(reader)
     return [_describe_study(reader, study, sole=len(studies) == 1) for study in studies]
 
 
@@ -120,7 +120,7 @@ def _describe_study(reader: Connection, study: str, *, sole: bool) -> dict[str, 
     contents = "SELECT count(DISTINCT item), count(*) FROM study_items WHERE study = ?"
     items, revisions = reader.execute(contents, (study,)).fetchone()
     (cases,) = reader.execute("SELECT count(*) FROM study_cases WHERE study = ?", (study,)).fetchone()
-    condition, values = ("revision = 0", ()) if sole else study_items_and_cases.study_condition(study)
+    condition, values = ("revision = 0", ()) if sole else study_membership_of_items_and_cases.study_condition(study)
     where = condition if sole else f"{condition} AND revision = 0"
     (verdicts,) = reader.execute(f"SELECT count(*) FROM verdicts WHERE {where}", values).fetchone()
     return {
@@ -131,8 +131,8 @@ def _describe_study(reader: Connection, study: str, *, sole: bool) -> dict[str, 
 
 def count_superseded(reader: Connection, study: str) -> int:
     """Count the verdicts of a study on item contents that a later revision replaced."""
-    older = study_items_and_cases.superseded_cases(reader, study)
-    condition, values = study_items_and_cases.study_condition(study)
+    older = study_membership_of_items_and_cases.superseded_cases(reader, study)
+    condition, values = study_membership_of_items_and_cases.study_condition(study)
     sql = f"SELECT case_key FROM verdicts WHERE {condition} AND revision = 0"
     return sum(key in older for (key,) in reader.stream(sql, values)) if older else 0
 

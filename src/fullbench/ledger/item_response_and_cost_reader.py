@@ -19,7 +19,7 @@ from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import Failure
 from fullbench.errors import LedgerError
-from fullbench.ledger import contents_and_cost, row_conversion, schema, study_items_and_cases
+from fullbench.ledger import contents_and_cost, row_conversion, schema, study_membership_of_items_and_cases
 from fullbench.ledger.contents_and_cost import Account
 from fullbench.ledger.database_interface import Connection, Database
 from fullbench.ledger.integrity import row_chain
@@ -104,7 +104,7 @@ class ContentReader:
     def studies(self) -> list[str]:
         """Return the names of all studies, in the order they were added."""
         with self.reader() as reader:
-            return study_items_and_cases.study_names(reader)
+            return study_membership_of_items_and_cases.study_names(reader)
 
     def one_study(self, study: str | None = None) -> str | None:
         """Return the named study, or the only one; None in an empty ledger. Raise if several are possible."""
@@ -150,7 +150,9 @@ class ContentReader:
             if moment <= since:
                 return moment, {}
             studies = reader.execute("SELECT DISTINCT study FROM study_items WHERE revision > 0").fetchall()
-            return moment, {study: study_items_and_cases.superseded_cases(reader, study) for (study,) in studies}
+            return moment, {
+                study: study_membership_of_items_and_cases.superseded_cases(reader, study) for (study,) in studies
+            }
 
     def items(self, *, study: str | None = None) -> Iterator[Item]:
         """Stream items in the order of entry with their latest tags; with `study`, in that study's revision."""

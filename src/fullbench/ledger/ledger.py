@@ -29,7 +29,7 @@ from fullbench.core.model_call import NOTHING, Call, Usage
 from fullbench.core.response import Response
 from fullbench.core.verdict import Failure, Verdict
 from fullbench.errors import InputError, LedgerError
-from fullbench.ledger import judge_and_contestant_settings, row_conversion, study_items_and_cases
+from fullbench.ledger import judge_and_contestant_settings, row_conversion, study_membership_of_items_and_cases
 from fullbench.ledger.contents_and_cost import Role
 from fullbench.ledger.database_from_path import database_at, durability_of, pictures_at
 from fullbench.ledger.database_interface import Connection, Durability
@@ -38,7 +38,7 @@ from fullbench.ledger.integrity.row_chain import LedgerDigest
 from fullbench.ledger.pictures.picture_folder import Pictures
 from fullbench.ledger.read_connections import Readers
 from fullbench.ledger.verdict_reader import VerdictReader
-from fullbench.ledger.writing.add_entries import Adder
+from fullbench.ledger.writing.deduplicated_rows_from_new_entries import Adder
 from fullbench.ledger.writing.group_commit_writer import OnCommit, Writer
 
 
@@ -79,7 +79,7 @@ class Ledger(VerdictReader, AbstractContextManager["Ledger"]):
         self.path = self._database.path
         self.title = self.path.stem
         self.read_only = read_only
-        self.study = study or study_items_and_cases.DEFAULT
+        self.study = study or study_membership_of_items_and_cases.DEFAULT
         self.study_named = study is not None
         self._is_closed = False
         self._readers = Readers(self._database)

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from fullbench.core.verdict import PEOPLE
-from fullbench.ledger import row_conversion, schema, study_items_and_cases
+from fullbench.ledger import row_conversion, schema, study_membership_of_items_and_cases
 from fullbench.ledger.database_interface import Connection
 from fullbench.ledger.name_aliases import Naming, normalize_voter
 from fullbench.ledger.row_conversion import Row
@@ -24,7 +24,7 @@ _EXCHANGES, _WORDS = map(schema.table_columns("verdicts").index, ("exchanges", "
 def has_only_current_rows(reader: Connection, study: str | None = None) -> bool:
     """True if a study has no aliases and no revised or superseded verdicts; names of people are not checked."""
     naming = Naming.read(reader)
-    has_superseded = study is not None and bool(study_items_and_cases.superseded_cases(reader, study))
+    has_superseded = study is not None and bool(study_membership_of_items_and_cases.superseded_cases(reader, study))
     return naming.is_empty and not has_superseded and not newest_revisions(reader, naming)
 
 
@@ -43,12 +43,16 @@ def stream_narrow_rows(
     """
     naming = Naming.read(reader)
     newest = newest_revisions(reader, naming)
-    superseded_cases = set() if study is None else study_items_and_cases.superseded_cases(reader, study)
+    superseded_cases = set() if study is None else study_membership_of_items_and_cases.superseded_cases(reader, study)
     column_names = (*columns, *_VOTE)
     select_list = ", ".join(f"verdicts.{name}" for name in column_names)
     width, judge_index = len(columns), len(columns) + _VOTE.index("judge")
     is_current = naming.is_empty and not newest and not superseded_cases
-    conditions = [naming.judge_condition(names_of(judge)), study_items_and_cases.study_condition(study), (also, ())]
+    conditions = [
+        naming.judge_condition(names_of(judge)),
+        study_membership_of_items_and_cases.study_condition(study),
+        (also, ()),
+    ]
     for condition, values in where_clauses(conditions, "verdicts.case_key", cases):
         for row in reader.stream(f"SELECT {select_list} FROM verdicts{condition} ORDER BY verdicts.rowid", values):
             if is_current and not row[judge_index].startswith(PEOPLE):

@@ -10,7 +10,12 @@ from fullbench.core.panel_and_cascade import VIEW_PREFIXES, View, view_from_sett
 from fullbench.core.response import Response
 from fullbench.core.verdict import PILOT, Verdict
 from fullbench.core.verdict_record import Record
-from fullbench.ledger import contents_and_cost, judge_and_contestant_settings, row_conversion, study_items_and_cases
+from fullbench.ledger import (
+    contents_and_cost,
+    judge_and_contestant_settings,
+    row_conversion,
+    study_membership_of_items_and_cases,
+)
 from fullbench.ledger.database_interface import Connection
 from fullbench.ledger.item_response_and_cost_reader import ContentReader
 from fullbench.ledger.name_aliases import Naming, normalize_voter
@@ -54,8 +59,13 @@ class VerdictReader(ContentReader):
         with self.reader() as reader:
             naming = Naming.read(reader)
             newest = {} if revisions else newest_revisions(reader, naming)
-            superseded_cases = set() if study is None else study_items_and_cases.superseded_cases(reader, study)
-            conditions = [naming.judge_condition(names_of(judge)), study_items_and_cases.study_condition(study)]
+            superseded_cases = (
+                set() if study is None else study_membership_of_items_and_cases.superseded_cases(reader, study)
+            )
+            conditions = [
+                naming.judge_condition(names_of(judge)),
+                study_membership_of_items_and_cases.study_condition(study),
+            ]
             for condition, values in where_clauses(conditions, "verdicts.case_key", cases):
                 stream = reader.stream(f"SELECT {columns} FROM verdicts{condition} ORDER BY verdicts.rowid", values)
                 while batch := list(islice(stream, CHUNK)):
@@ -91,8 +101,8 @@ class VerdictReader(ContentReader):
         """Return the time of each study's last verdict in seconds since 1970, or 0 if there is none."""
         last_times = {}
         with self.reader() as reader:
-            for study in study_items_and_cases.study_names(reader):
-                condition, values = study_items_and_cases.study_condition(study)
+            for study in study_membership_of_items_and_cases.study_names(reader):
+                condition, values = study_membership_of_items_and_cases.study_condition(study)
                 sql = f"SELECT coalesce(max(at), 0) FROM verdicts WHERE {condition}"
                 last_times[study] = float(reader.execute(sql, values).fetchone()[0])
         return last_times
@@ -101,7 +111,9 @@ class VerdictReader(ContentReader):
         """Return the studies of the verdicts at these places: the one each was added to, and all of its case."""
         studies_by_place: dict[int, list[str]] = {}
         with self.reader() as reader:
-            study_condition, studies = in_condition("study", tuple(study_items_and_cases.study_names(reader)))
+            study_condition, studies = in_condition(
+                "study", tuple(study_membership_of_items_and_cases.study_names(reader))
+            )
             for start in range(0, len(places), CHUNK):
                 condition, values = in_condition("rowid", places[start : start + CHUNK])
                 rows = reader.execute(
@@ -184,7 +196,7 @@ class VerdictReader(ContentReader):
 
     def pilot_votes(self, study: str | None = None) -> int:
         """Count the votes from pilots, in a study or in all; a changed vote counts once. Records leave them out."""
-        where, values = study_items_and_cases.study_condition(study)
+        where, values = study_membership_of_items_and_cases.study_condition(study)
         votes = (
             f"SELECT DISTINCT judge, case_key, trial, rater FROM verdicts WHERE {_IS_PILOT}"
             f"{f' AND {where}' if where else ''}"

@@ -76,7 +76,7 @@ def build_offline_model(name: str, options: Mapping[str, str]) -> Model:
     """Build a model that needs no server: `echo`, `first` or `canned`.
     `echo` repeats its prompt, `first` votes for the first response shown, `canned?text=...` always returns that text.
     """
-    from fullbench.models.local.function_as_model import OfflineModel, choose_first, echo_prompt
+    from fullbench.models.local.offline_models_for_tests import OfflineModel, choose_first, echo_prompt
 
     if name == "canned":
         text = read_options("offline:canned", options, {"text": str}).get("text", "")

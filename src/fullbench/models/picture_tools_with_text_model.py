@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from fullbench.core.digests import digest
 from fullbench.core.item import Part, Turn
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.model import Model, Prompt, Reply, as_judge, takes_schemas
 from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
-from fullbench.models.local import rule_answers_from_tool_notes
+from fullbench.models.local import rule_based_answers_questions_and_verdicts
 from fullbench.models.response_fences_and_parser import parse_judging_request, wants_a_question
-from fullbench.models.tools.notes_by_picture_tools import Notes, Thing
+from fullbench.models.tools.picture_notes_and_their_wording import Notes, Thing
 from fullbench.models.tools.toolbox import TOOLS, Toolbox
 from fullbench.plugin_specs import Spec
 from fullbench.plugin_specs import build_model as model_of
@@ -80,11 +80,11 @@ class ComposedModel:
         pictures = [picture for turn in prompt.turns for picture in turn.pictures]
         notes = self.tools.notes(pictures[-1]) if pictures else Notes()
         if (judging_request := parse_judging_request(question)) is not None:
-            return rule_answers_from_tool_notes.judge_answers(judging_request, notes)
+            return rule_based_answers_questions_and_verdicts.judge_answers(judging_request, notes)
         if wants_a_question(question):
             seed_text = f"{self.tools.name}/{pictures[-1].digest if pictures else ''}/{prompt.seed}"
-            return rule_answers_from_tool_notes.pose_question(notes, random.Random(seed_text))
-        return rule_answers_from_tool_notes.answer_question(question, notes)
+            return rule_based_answers_questions_and_verdicts.pose_question(notes, random.Random(seed_text))
+        return rule_based_answers_questions_and_verdicts.answer_question(question, notes)
 
     def _replies_by_model(self, llm: Model, prompts: Iterable[Prompt]) -> Iterator[Reply]:
         failed_replies: deque[Reply] = deque()

@@ -27,7 +27,7 @@ from fullbench.core.ballot import (
 )
 
 if TYPE_CHECKING:
-    from fullbench.parsing.verdict_form_base import Form
+    from fullbench.parsing.verdict_phrase_label_and_sentence_forms import Form
 
 READER = 3
 """The version of the rule by which replies are read: raise it when a reply may be read differently than before."""
@@ -98,14 +98,14 @@ _form = lru_cache(maxsize=256)(form_of)  # ballots are few and frozen, and a for
 
 @form_of.register(Score)
 def _(ballot: Score) -> Form:
-    from fullbench.parsing.numbers import NumberForm
+    from fullbench.parsing.numbers_and_scale_words import NumberForm
 
     return NumberForm(ballot.low, ballot.high, whole=True)
 
 
 @form_of.register(Real)
 def _(ballot: Real) -> Form:
-    from fullbench.parsing.numbers import NumberForm
+    from fullbench.parsing.numbers_and_scale_words import NumberForm
 
     return NumberForm(ballot.low, ballot.high, whole=False)
 
@@ -114,14 +114,14 @@ def _(ballot: Real) -> Form:
 def _(_: Number) -> Form:
     from math import inf
 
-    from fullbench.parsing.numbers import NumberForm
+    from fullbench.parsing.numbers_and_scale_words import NumberForm
 
     return NumberForm(-inf, inf, whole=False)
 
 
 @form_of.register(Likert)
 def _(ballot: Likert) -> Form:
-    from fullbench.parsing.numbers import WordForm
+    from fullbench.parsing.numbers_and_scale_words import WordForm
 
     return WordForm(ballot.words)
 

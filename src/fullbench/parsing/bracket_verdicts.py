@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from fullbench.parsing.numbers import ValueForm
-from fullbench.parsing.verdict_form_base import ILLEGAL, PLACEHOLDER, Claim, Form, trim
-from fullbench.parsing.vocabulary import ASPECTS, CUE, TIED_OPTION
+from fullbench.parsing.numbers_and_scale_words import ValueForm
+from fullbench.parsing.reply_patterns_and_plain_text_conversion import ASPECTS, CUE, TIED_OPTION
+from fullbench.parsing.verdict_phrase_label_and_sentence_forms import ILLEGAL, PLACEHOLDER, Claim, Form, trim
 
 MENU = "menu"
 MOST = 200

@@ -4,8 +4,28 @@ from __future__ import annotations
 
 import re
 
-from fullbench.parsing.verdict_form_base import ILLEGAL, PROSE, RESPONSE, Claim, Form, Marks, chain, labels, unlabelled
-from fullbench.parsing.vocabulary import CUE, EVEN, NEGATION, NOUN, TIE, clause, matches, position, ref
+from fullbench.parsing.reply_patterns_and_plain_text_conversion import (
+    CUE,
+    EVEN,
+    NEGATION,
+    NOUN,
+    TIE,
+    clause,
+    matches,
+    position,
+    ref,
+)
+from fullbench.parsing.verdict_phrase_label_and_sentence_forms import (
+    ILLEGAL,
+    PROSE,
+    RESPONSE,
+    Claim,
+    Form,
+    Marks,
+    chain,
+    labels,
+    unlabelled,
+)
 
 _SIGN = r"\s?([<>=~]{1,3})\s?"
 _COMPARED = re.compile(rf"{ref('x')}(?:{_SIGN}{ref('y')}){{1,25}}(?P<both>\s?=\s?(?i:good|bad))?")

@@ -10,8 +10,15 @@ import re
 
 from fullbench.core.ballot import GradedChoice
 from fullbench.parsing.choice import SAME, ChoiceForm
-from fullbench.parsing.verdict_form_base import ILLEGAL, RESPONSE, Claim, Marks, labels, unlabelled
-from fullbench.parsing.vocabulary import CUE, NEGATION, NOUN, clause, position, ref
+from fullbench.parsing.reply_patterns_and_plain_text_conversion import CUE, NEGATION, NOUN, clause, position, ref
+from fullbench.parsing.verdict_phrase_label_and_sentence_forms import (
+    ILLEGAL,
+    RESPONSE,
+    Claim,
+    Marks,
+    labels,
+    unlabelled,
+)
 
 _MUCH = r"much|far|a lot|significantly|substantially|considerably|vastly|greatly|strongly|way"
 _SLIGHTLY = r"slightly|a bit|a little|a little bit|marginally|somewhat|narrowly|only just"

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from fullbench.parsing.numbers import ValueForm
-from fullbench.parsing.verdict_form_base import ILLEGAL, PLACEHOLDER, Claim, Form, Marks, trim
-from fullbench.parsing.vocabulary import ASPECTS, KEY, NOUN
+from fullbench.parsing.numbers_and_scale_words import ValueForm
+from fullbench.parsing.reply_patterns_and_plain_text_conversion import ASPECTS, KEY, NOUN
+from fullbench.parsing.verdict_phrase_label_and_sentence_forms import ILLEGAL, PLACEHOLDER, Claim, Form, Marks, trim
 
 MOST_OBJECTS = 40
 """Number of objects that are tried from the end, so that time stays linear."""

@@ -9,7 +9,7 @@ import re
 from fullbench.core.ballot import Language, Style
 from fullbench.parsing.bracket_verdicts import MENU, bracket_claims
 from fullbench.parsing.json_verdicts import Objects
-from fullbench.parsing.verdict_form_base import Form, Marks
+from fullbench.parsing.verdict_phrase_label_and_sentence_forms import Form, Marks
 
 KEY = "code"
 

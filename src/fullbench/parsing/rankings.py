@@ -5,8 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from fullbench.parsing.verdict_form_base import HOLD, ILLEGAL, RESPONSE, Claim, Form, Marks, chain, labels, unlabelled
-from fullbench.parsing.vocabulary import clause, position, ref
+from fullbench.parsing.reply_patterns_and_plain_text_conversion import clause, position, ref
+from fullbench.parsing.verdict_phrase_label_and_sentence_forms import (
+    HOLD,
+    ILLEGAL,
+    RESPONSE,
+    Claim,
+    Form,
+    Marks,
+    chain,
+    labels,
+    unlabelled,
+)
 
 _LINK = (
     r"(?:\s?(?:[>=<~]{1,3}|[,;/]\s?(?i:and\s|then\s|followed by\s)?"

@@ -7,9 +7,9 @@ import re
 from fullbench.core.ballot import Ballot, Choice
 from fullbench.core.reasoning_tags import reasoning_span
 from fullbench.parsing import form_of
-from fullbench.parsing.numbers import ValueForm
-from fullbench.parsing.verdict_form_base import HOLD, ILLEGAL, Claim, Form, Marks
-from fullbench.parsing.vocabulary import plain
+from fullbench.parsing.numbers_and_scale_words import ValueForm
+from fullbench.parsing.reply_patterns_and_plain_text_conversion import plain
+from fullbench.parsing.verdict_phrase_label_and_sentence_forms import HOLD, ILLEGAL, Claim, Form, Marks
 
 _RATING = re.compile(r"IMAGE[\s_-]?(\d{1,2})[\s_-]{0,2}RATING[\"'*\s]{0,4}[:=]", re.IGNORECASE)
 _BETTER = re.compile(r"BETTER[\s_-]?IMAGE[\"'*\s]{0,4}[:=][\s\"'*\[]{0,6}(?:IMAGE[\s_-]?)?(\d{1,2})\b", re.IGNORECASE)

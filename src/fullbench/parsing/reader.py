@@ -21,7 +21,7 @@ from fullbench.core.ballot import MarksOrFault, Style
 from fullbench.core.reasoning_tags import CLOSES, END, reasoning_span
 from fullbench.parsing.bracket_verdicts import MENU, bracket_claims
 from fullbench.parsing.json_verdicts import Objects, find_objects, read_schema_object
-from fullbench.parsing.quoted_text import (
+from fullbench.parsing.quoted_hypothetical_and_copied_passages import (
     OWN_LETTERS,
     QUOTED,
     ShownTexts,
@@ -36,8 +36,8 @@ from fullbench.parsing.quoted_text import (
     without_quotations,
 )
 from fullbench.parsing.random_check_codes import signed_marks
-from fullbench.parsing.verdict_form_base import ILLEGAL, PROSE, Claim, Form, Marks
-from fullbench.parsing.vocabulary import ASPECTS, TIED_OPTION, plain, refuses
+from fullbench.parsing.reply_patterns_and_plain_text_conversion import ASPECTS, TIED_OPTION, plain, refuses
+from fullbench.parsing.verdict_phrase_label_and_sentence_forms import ILLEGAL, PROSE, Claim, Form, Marks
 
 _WORDS_AT_END, _WORDS_AT_START = 2_000, 300
 """Parts of a reply in which verdicts in words are looked for."""

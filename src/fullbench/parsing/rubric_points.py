@@ -9,9 +9,9 @@ from fullbench.core.ballot import Ballot
 from fullbench.core.reasoning_tags import reasoning_span
 from fullbench.core.rubric import criterion_code
 from fullbench.parsing import form_of
-from fullbench.parsing.numbers import ValueForm
-from fullbench.parsing.verdict_form_base import HOLD, ILLEGAL, Claim, Form, Marks
-from fullbench.parsing.vocabulary import plain
+from fullbench.parsing.numbers_and_scale_words import ValueForm
+from fullbench.parsing.reply_patterns_and_plain_text_conversion import plain
+from fullbench.parsing.verdict_phrase_label_and_sentence_forms import HOLD, ILLEGAL, Claim, Form, Marks
 
 Point = tuple[str, Ballot]
 """A criterion and the ballot that it is marked on."""

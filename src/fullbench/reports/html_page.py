@@ -16,8 +16,8 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from fullbench.core.dialogue_turn_answers_and_criteria import turn_starts
-from fullbench.core.digests import once
 from fullbench.core.item import SENSITIVE, Item, Part
+from fullbench.core.json_digests_and_cached_properties import once
 from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
@@ -33,11 +33,13 @@ from fullbench.picture_flattening_and_orientation import (
 )
 from fullbench.picture_flattening_and_orientation import veil_picture as under_a_veil
 from fullbench.reports.cell_text import table_notes
-from fullbench.reports.charts import vega_lite
-from fullbench.reports.charts.vega_lite import Chart
-from fullbench.reports.contestant_logos import Logo
-from fullbench.reports.display_names import DisplayNames
-from fullbench.reports.html_table_layout import (
+from fullbench.reports.charts import chart_specification_and_rendering
+from fullbench.reports.charts.chart_specification_and_rendering import Chart
+from fullbench.reports.display_names_of_judges_and_contestants import DisplayNames
+from fullbench.reports.logos_from_local_files import Logo
+from fullbench.reports.page_bibtex import bibtex_entry
+from fullbench.reports.site_info import Imprint
+from fullbench.reports.table_cell_bars_and_sort_values import (
     LONG,
     TEMPLATES,
     Axis,
@@ -47,8 +49,6 @@ from fullbench.reports.html_table_layout import (
     laid_column,
     with_origins,
 )
-from fullbench.reports.page_bibtex import bibtex_entry
-from fullbench.reports.site_info import Imprint
 from fullbench.reports.translated_tables import localise_table
 from fullbench.reports.words import Language, language_messages
 from fullbench.secret_masking_and_text_escapes import replace_controls
@@ -254,7 +254,7 @@ def _table_grid(table: Table, translate: Callable[[str], str], place_in_page: st
 def _linked_chart(table: Table, ids: Sequence[str]) -> Chart | None:
     rows = [(*row, f"#{row_id}") for row, row_id in zip(table.rows, ids, strict=True)]
     wider = replace(table, columns=(*table.columns, Column(ROW)), rows=rows)
-    return vega_lite.build_chart(wider, {**(table.chart or {}), "href": ROW})
+    return chart_specification_and_rendering.build_chart(wider, {**(table.chart or {}), "href": ROW})
 
 
 def _exhibit_view(exhibit: Exhibit, translate: Callable[..., str]) -> dict[str, Any]:
@@ -337,7 +337,8 @@ def _verdict_rows(exhibit: Exhibit, translate: Callable[..., str]) -> dict[str, 
 def _draw_chart(chart: Chart) -> _ChartImages:
     try:
         wide, narrow = (
-            vega_lite.inline_svg(vega_lite.render_svg(variant)) for variant in (chart, vega_lite.narrow_chart(chart))
+            chart_specification_and_rendering.inline_svg(chart_specification_and_rendering.render_svg(variant))
+            for variant in (chart, chart_specification_and_rendering.narrow_chart(chart))
         )
         return _ChartImages(chart.alt, wide, narrow)
     except MissingExtra as error:

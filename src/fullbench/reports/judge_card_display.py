@@ -40,7 +40,7 @@ def write_card(card: Card, path: str | Path, exhibits: Mapping[str, Sequence[Exh
     from importlib.metadata import version
 
     from fullbench.reports.atomic_write import write_file
-    from fullbench.reports.display_names import DisplayNames
+    from fullbench.reports.display_names_of_judges_and_contestants import DisplayNames
     from fullbench.reports.html_page import Section, render_page
     from fullbench.reports.table_formats import write_tables
 

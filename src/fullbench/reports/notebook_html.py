@@ -15,14 +15,14 @@ from fullbench.analysis.summary.study_summary import sentences_of, without_sente
 from fullbench.core.case import Case
 from fullbench.core.dialogue_turn_answers_and_criteria import turn_starts
 from fullbench.core.item import Item, Part
-from fullbench.core.notebook_display import register_html, register_text_and_writer
 from fullbench.core.picture import Picture
+from fullbench.core.registered_display_and_frame_functions import register_html, register_text_and_writer
 from fullbench.core.response import Response
 from fullbench.core.table import Table, Tables
 from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import MissingExtra
-from fullbench.reports.display_names import DisplayNames, table_as_shown
+from fullbench.reports.display_names_of_judges_and_contestants import DisplayNames, table_as_shown
 
 ROWS = 20
 """Number of verdicts of a record that are shown."""
@@ -60,7 +60,7 @@ def render_html(noun: Any) -> str:
 
 
 def _tables_html(tables: Sequence[Table]) -> str:
-    from fullbench.reports.charts.vega_lite import build_chart, render_svg
+    from fullbench.reports.charts.chart_specification_and_rendering import build_chart, render_svg
     from fullbench.reports.html_page import table_fragment
 
     table_blocks, lacking = [], ""

@@ -16,7 +16,7 @@ from fullbench.core.translatable_note import Note, join_sentences
 from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.reports.atomic_write import write_file
-from fullbench.reports.display_names import DisplayNames
+from fullbench.reports.display_names_of_judges_and_contestants import DisplayNames
 from fullbench.reports.html_page import Exhibit, Section
 from fullbench.reports.html_page import render_page as render
 from fullbench.reports.site_info import Imprint

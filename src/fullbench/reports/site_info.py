@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from fullbench.core.plugin_entry_points import did_you_mean
 from fullbench.errors import InputError
 from fullbench.files.toml_reader import read_toml
-from fullbench.reports.contestant_logos import Logo
+from fullbench.reports.logos_from_local_files import Logo
 
 DEFAULT_TITLE = "fullbench"
 LINKS = ("homepage", "paper", "data", "licence_link")

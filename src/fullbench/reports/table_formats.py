@@ -18,7 +18,7 @@ from fullbench.core.translatable_note import Note, pack_note, unpack_note
 from fullbench.errors import InputError
 from fullbench.reports.atomic_write import write_file
 from fullbench.reports.cell_text import is_fault, is_numeric_column, table_notes, with_n
-from fullbench.reports.display_names import NAME_COLUMNS, table_as_shown
+from fullbench.reports.display_names_of_judges_and_contestants import NAME_COLUMNS, table_as_shown
 from fullbench.reports.table_json_types_and_notes import (
     packed_hint,
     restore_notes,
@@ -107,7 +107,7 @@ def write_tables(tables: Table | Sequence[Table], path: str | Path) -> list[Path
 
 def _write_chart(tables: Sequence[Table], path: Path) -> Path:
     """Write the chart of one table."""
-    from fullbench.reports.charts.vega_lite import build_chart, write_chart
+    from fullbench.reports.charts.chart_specification_and_rendering import build_chart, write_chart
 
     if len(tables) != 1:
         raise InputError(f"a chart shows one table, and there are {len(tables)}; choose one, or write .html", path=path)

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from fullbench.core.table import Column, Table
 from fullbench.reports.cell_text import is_fault, is_numeric_column, plain_line, table_notes, with_n
-from fullbench.reports.display_names import NAME_COLUMNS
+from fullbench.reports.display_names_of_judges_and_contestants import NAME_COLUMNS
 
 _GAP = 3
 _WORDS = 28  # text columns are not wrapped to less than this width

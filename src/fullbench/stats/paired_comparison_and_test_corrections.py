@@ -11,7 +11,7 @@ import numpy as np
 from fullbench.core.estimate import Estimate
 from fullbench.stats.agreement.two_raters import Options
 from fullbench.stats.array_checks import Bools, Floats, Numbers, finite_column
-from fullbench.stats.intervals.bootstrap import Statistic, bootstrap
+from fullbench.stats.intervals.bootstrap_and_jackknife import Statistic, bootstrap
 from fullbench.stats.intervals.cluster_intervals import Scale
 
 

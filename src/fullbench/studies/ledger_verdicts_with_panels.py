@@ -21,7 +21,7 @@ from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
-from fullbench.studies.ledger_display_names import find_judges
+from fullbench.studies.ledger_display_names_and_name_lookup import find_judges
 from fullbench.studies.run.missing_pictures import note_missing_pictures
 
 

@@ -20,8 +20,8 @@ from fullbench.analysis import standard_verdict_tables
 from fullbench.analysis.views.panel_cascade_and_rubric_verdicts import add_view_verdicts
 from fullbench.core.ballot import Ballot
 from fullbench.core.case import Case, Orders, SamplePairing
-from fullbench.core.digests import digest
 from fullbench.core.item import Item
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model
 from fullbench.core.plugin_entry_points import did_you_mean
@@ -31,14 +31,14 @@ from fullbench.core.table import Tables
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import DataWarning, DueWarning, InputError
-from fullbench.files.dataframes import items_of, labels_of, responses_of
+from fullbench.files.notebook_data_conversion import items_of, labels_of, responses_of
 from fullbench.files.picture_access_policy import allow_picture_folders
 from fullbench.ledger.ledger import Ledger
 from fullbench.reports import notebook_html as _drawn  # noqa: F401 (what comes back can be drawn)
-from fullbench.studies import judge_and_model_specs, ledger_verdicts_with_panels
+from fullbench.studies import judge_contestant_and_benchmark_specs, ledger_verdicts_with_panels
 from fullbench.studies.engines import JobCounts
-from fullbench.studies.leaderboards.judge_replacement import with_judge_changes
-from fullbench.studies.ledger_display_names import (
+from fullbench.studies.leaderboards.common_scale_after_judge_replacement import with_judge_changes
+from fullbench.studies.ledger_display_names_and_name_lookup import (
     find_judges,
     find_name,
     load_display_names,
@@ -49,10 +49,10 @@ from fullbench.studies.ledger_display_names import (
 from fullbench.studies.rubrics.rubrics_in_studies import RubricWithJudge, default_calls, load_rubrics, rubrics_by
 from fullbench.studies.run import answer_items as answering
 from fullbench.studies.run.base_run import StudyResult
-from fullbench.studies.run.cases_per_judge import no_cases_message
+from fullbench.studies.run.cases_per_judge_and_case_file import no_cases_message
 from fullbench.studies.run.judge_cases import judge_cases
 from fullbench.studies.run.progress_display import in_notebook, watch_progress
-from fullbench.studies.run.study_inputs import (
+from fullbench.studies.run.study_items_responses_and_labels import (
     changed_label_messages,
     enter_labels,
     label_messages,
@@ -194,7 +194,7 @@ def answer(
     else:
         answering_models = _as_list(first)
     models = [
-        judge_and_model_specs.contestant_from_spec(model) if isinstance(model, str) else model
+        judge_contestant_and_benchmark_specs.contestant_from_spec(model) if isinstance(model, str) else model
         for model in answering_models
     ]
     if odd_models := [model for model in models if not isinstance(model, Model)]:
@@ -305,8 +305,8 @@ def judge(
         forms = [form.spec if isinstance(form, Ballot) else form for form in named_forms]
         if odd := [form for form in forms if not isinstance(form, str)]:
             raise InputError(f"a ballot is named in words, as 'choice+tie' or 'score:1-5'; found {odd[0]!r}")
-        judge_and_model_specs.refuse_duplicates("ballots", forms)
-        judge_and_model_specs.refuse_duplicates("criteria", _as_list(criterion))
+        judge_contestant_and_benchmark_specs.refuse_duplicates("ballots", forms)
+        judge_contestant_and_benchmark_specs.refuse_duplicates("criteria", _as_list(criterion))
         shared_cases = list(
             own_cases(
                 loaded_items, loaded_responses, forms, criteria=_as_list(criterion), orders=orders,
@@ -323,7 +323,9 @@ def judge(
             for sentence in label_messages(place, label_verdicts, ids, loaded_responses):
                 warnings.warn(sentence, DataWarning, stacklevel=3)
     built_judges = [sheet.judge for sheet in sheets] or [
-        judge_and_model_specs.judge_from_spec(judge_or_spec) if isinstance(judge_or_spec, str) else judge_or_spec
+        judge_contestant_and_benchmark_specs.judge_from_spec(judge_or_spec)
+        if isinstance(judge_or_spec, str)
+        else judge_or_spec
         for judge_or_spec in _as_list(judge)
     ]
     if not built_judges or not all(isinstance(judge_or_spec, Judge) for judge_or_spec in built_judges):

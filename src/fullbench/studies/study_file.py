@@ -21,10 +21,10 @@ from fullbench.core.response import Response
 from fullbench.core.rubric import RUBRIC
 from fullbench.errors import InputError
 from fullbench.files.toml_reader import read_toml
-from fullbench.reports.display_names import DisplayNames
+from fullbench.reports.display_names_of_judges_and_contestants import DisplayNames
 from fullbench.reports.site_info import Imprint
-from fullbench.studies.run.excluded_responses_and_case_overrides import EXCLUSION_KINDS
-from fullbench.studies.study_file_tables import (
+from fullbench.studies.run.refusal_filter_and_benchmark_case_overrides import EXCLUSION_KINDS
+from fullbench.studies.study_kind_options_and_panel_tables import (
     JUDGING,
     KINDS,
     OPTIONS,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fullbench.reports.atomic_write import check_page
 from fullbench.studies.run.base_run import BaseRun
-from fullbench.studies.run.judging_kind import StudyRun
+from fullbench.studies.run.judging_study_kind import StudyRun
 from fullbench.studies.study_file import Study
 
 
@@ -18,19 +18,19 @@ def study_run_for(study: Study) -> BaseRun:
     if study.report is not None:
         check_page(study.report)
     if study.kind == "leaderboard":
-        from fullbench.studies.leaderboards.leaderboard_kind import LeaderboardRun
+        from fullbench.studies.leaderboards.leaderboard_study_kind import LeaderboardRun
 
         return LeaderboardRun(study)
     if study.kind == "peer-review":
-        from fullbench.studies.peer_review.peer_review_kind import PeerReviewRun
+        from fullbench.studies.peer_review.peer_review_study_kind import PeerReviewRun
 
         return PeerReviewRun(study)
     if study.kind == "rerank":
-        from fullbench.studies.rerank_kind import BestOfNRun
+        from fullbench.studies.rerank_study_kind import BestOfNRun
 
         return BestOfNRun(study)
     if study.kind == "experiment":
-        from fullbench.studies.model_text_experiment_kind import ExperimentRun
+        from fullbench.studies.model_text_experiment_study_kind import ExperimentRun
 
         return ExperimentRun(study)
     return StudyRun(study)

@@ -10,9 +10,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from fullbench.synthetic import letter_comparison_and_sum_questions
-from fullbench.synthetic.question_meaning import Query
-from fullbench.synthetic.questions import solve_query
+from fullbench.synthetic import letter_picture_pair_and_sum_questions
+from fullbench.synthetic.parsed_question_and_answer_types import Query
+from fullbench.synthetic.question_wording_parsing_and_solving import solve_query
 from fullbench.synthetic.scenes import LABELS, Scene
 from fullbench.synthetic.vocabulary import Colour, Shape, colours_in, groups_in, numbers_in
 
@@ -37,7 +37,7 @@ def measure_quality(query: Query, scene: Scene, text: str) -> float:
             credit = {0: 1.0, 1: 0.5, 2: 0.25} if query.task == "count" else {0: 1.0, 1: 0.75, 2: 0.5, 3: 0.25}
             return 0.0 if distance is None else credit.get(distance, 0.0)
         case "text" | "difference" | "problem":
-            return letter_comparison_and_sum_questions.measure_wide_quality(query, right, text)
+            return letter_picture_pair_and_sum_questions.measure_wide_quality(query, right, text)
     named_options = set(_find_named_options(query, text))
     return _round_to_quarter(1 / len(named_options)) if right in named_options else 0.0
 

@@ -13,9 +13,9 @@ quality (0 to 1), w its length in words and e a standard normal draw per respons
 - `allies`: contestants that a colluding judge prefers to all others.
 - `refuses`, `garbles`: the shares of refusals and of unreadable replies.
 
-Each planted number has the unit of its estimate in `fullbench.stats.bias.position_bias_and_latent_marks`. Sight,
-leniency, length (marks per doubling), ego and noise use the units of `latent_marks`, position that of `position_bias`.
-The sum refuses + garbles is a share of verdicts.
+Each planted number has the unit of its estimate in `fullbench.stats.bias.position_bias_and_latent_mark_regression`.
+Sight, leniency, length (marks per doubling), ego and noise use the units of `latent_marks`, position that of
+`position_bias`. The sum refuses + garbles is a share of verdicts.
 
 The judge writes a reply as a model would and the ballot parses it, so its faults take the usual path. Verdicts
 depend only on the judge, the case and the trial.
@@ -31,7 +31,7 @@ from typing import Any
 
 from fullbench.core.ballot import Choice, GradedChoice, Ranking
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import CallsNoModel
 from fullbench.core.language_and_words import length_of
 from fullbench.core.verdict import Verdict

@@ -10,10 +10,17 @@ from typing import get_args
 
 from fullbench.core.item import Item, Turn
 from fullbench.core.picture import Picture
-from fullbench.synthetic import letter_comparison_and_sum_questions
+from fullbench.synthetic import letter_picture_pair_and_sum_questions
 from fullbench.synthetic.drawing import draw_scene
-from fullbench.synthetic.question_meaning import Answer, Query, Task
-from fullbench.synthetic.questions import LANGUAGES, TASKS, invent_query, solve_query, word_answer, word_question
+from fullbench.synthetic.parsed_question_and_answer_types import Answer, Query, Task
+from fullbench.synthetic.question_wording_parsing_and_solving import (
+    LANGUAGES,
+    TASKS,
+    invent_query,
+    solve_query,
+    word_answer,
+    word_question,
+)
 from fullbench.synthetic.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
 
 TASKS_ASKED: tuple[Task, ...] = get_args(Task)
@@ -39,7 +46,7 @@ def build_items(seed: int, size: int, *, wide: bool = False) -> tuple[SyntheticI
     pictures, sums and dialogues.
     """
     return tuple(
-        _build_item(seed, index, (*TASKS, *letter_comparison_and_sum_questions.TASKS, "dialogue") if wide else TASKS)
+        _build_item(seed, index, (*TASKS, *letter_picture_pair_and_sum_questions.TASKS, "dialogue") if wide else TASKS)
         for index in range(size)
     )
 
@@ -79,6 +86,6 @@ def _as_dialogue(item: Item, query: Query, answer: Answer, rng: random.Random) -
         earlier_answer = answer if guessed_answer is None else guessed_answer
     turns = (
         Turn("assistant", (word_answer(query, earlier_answer),)),
-        Turn("user", (letter_comparison_and_sum_questions.LOOK_AGAIN[query.language],)),
+        Turn("user", (letter_picture_pair_and_sum_questions.LOOK_AGAIN[query.language],)),
     )
     return replace(item, turns=(*item.turns, *turns))

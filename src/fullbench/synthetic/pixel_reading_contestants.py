@@ -21,11 +21,11 @@ from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.models.response_fences_and_parser import wants_a_question
-from fullbench.synthetic import peer_reviewers
-from fullbench.synthetic.letter_comparison_and_sum_questions import LOOK_AGAIN
+from fullbench.synthetic import contestants_as_question_writers_and_reviewers
+from fullbench.synthetic.letter_picture_pair_and_sum_questions import LOOK_AGAIN
+from fullbench.synthetic.parsed_question_and_answer_types import Answer, Query
 from fullbench.synthetic.picture_reading import Sight, read_scene
-from fullbench.synthetic.question_meaning import Answer, Query
-from fullbench.synthetic.questions import parse_question, solve_query, word_answer
+from fullbench.synthetic.question_wording_parsing_and_solving import parse_question, solve_query, word_answer
 from fullbench.synthetic.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
 
 WritingStyle = Literal["plain", "terse", "wordy"]
@@ -66,7 +66,7 @@ class Contestant:
     label: str
     sight: Sight | None = None
     style: WritingStyle = "plain"
-    taste: peer_reviewers.Taste | None = None
+    taste: contestants_as_question_writers_and_reviewers.Taste | None = None
 
     @property
     def name(self) -> str:
@@ -92,12 +92,16 @@ class Contestant:
         rng = random.Random(f"{self.sight}/{question.text}/{prompt.seed}")
         pictures = [picture for turn in prompt.turns for picture in turn.pictures]
         scene = self._scene_from_pictures(pictures)
-        if (review_request := peer_reviewers.parse_review_request(question.text)) is not None:
-            return peer_reviewers.review_reply(review_request, self._reviewer(review_request.query, scene), rng)
+        if (
+            review_request := contestants_as_question_writers_and_reviewers.parse_review_request(question.text)
+        ) is not None:
+            return contestants_as_question_writers_and_reviewers.review_reply(
+                review_request, self._reviewer(review_request.query, scene), rng
+            )
         if wants_a_question(question.text):
             picture_digest = pictures[-1].digest if pictures else ""
             language = language_of(question.text)
-            return peer_reviewers.write_question(
+            return contestants_as_question_writers_and_reviewers.write_question(
                 scene, random.Random(f"{self.label}/{picture_digest}/{prompt.seed}"), language
             )
         query = _earlier_query(prompt.turns) or parse_question(question.text)
@@ -106,10 +110,10 @@ class Contestant:
         answer = None if scene is None else solve_query(query, scene)
         return self._speak(query, _guess_answer(query, rng) if answer is None else answer, rng)
 
-    def _reviewer(self, query: Query, scene: Scene | None) -> peer_reviewers.Reviewer:
+    def _reviewer(self, query: Query, scene: Scene | None) -> contestants_as_question_writers_and_reviewers.Reviewer:
         answer = None if scene is None else solve_query(query, scene)
         own_answer = "" if answer is None else self._speak(query, answer, random.Random(f"{self.sight}/{query}"))
-        return peer_reviewers.Reviewer(scene, own_answer, self.taste)
+        return contestants_as_question_writers_and_reviewers.Reviewer(scene, own_answer, self.taste)
 
     def _scene_from_pictures(self, pictures: Sequence[Picture]) -> Scene | None:
         if not pictures or self.sight is None:
@@ -171,7 +175,8 @@ def build_contestants() -> list[Contestant]:
 def build_reviewers() -> list[Contestant]:
     """Return contestants that judge by their own taste; their names differ, so one ledger can hold both kinds."""
     return [
-        replace(member, label=f"{member.label}-own", taste=peer_reviewers.Taste()) for member in build_contestants()
+        replace(member, label=f"{member.label}-own", taste=contestants_as_question_writers_and_reviewers.Taste())
+        for member in build_contestants()
     ]
 
 
@@ -180,7 +185,7 @@ def contestant_from_options(name: str, options: Mapping[str, str]) -> Contestant
 
     Options make the synthetic benchmark less convenient. `label` names a clone with the same picture reading and the
     same errors. `style` is plain, terse or wordy. `rules=own` makes it review by its own answer. `echo` and `length`
-    imply that and set further preferences (see `peer_reviewers.Taste`).
+    imply that and set further preferences (see `contestants_as_question_writers_and_reviewers.Taste`).
     """
     contestants_by_label = {member.label: member for member in build_contestants()}
     if name not in contestants_by_label:
@@ -199,9 +204,9 @@ def contestant_from_options(name: str, options: Mapping[str, str]) -> Contestant
     if style not in styles:
         raise InputError(f"unknown style {style!r} of 'synthetic:{name}'; known: {', '.join(styles)}")
     has_own_taste = options.get("rules", "own" if {"echo", "length"} & options.keys() else "truth") == "own"
-    default_taste = peer_reviewers.Taste()
+    default_taste = contestants_as_question_writers_and_reviewers.Taste()
     taste = (
-        peer_reviewers.Taste(
+        contestants_as_question_writers_and_reviewers.Taste(
             _parse_share(options, "echo", default_taste.echo), _parse_share(options, "length", default_taste.length)
         )
         if has_own_taste

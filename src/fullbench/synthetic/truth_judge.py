@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import CallsNoModel
 from fullbench.core.verdict import Verdict
 from fullbench.judges.baselines import marks_from
 from fullbench.synthetic.answer_quality_measure import measure_quality
 from fullbench.synthetic.item_generator import SyntheticItem
-from fullbench.synthetic.questions import parse_question
+from fullbench.synthetic.question_wording_parsing_and_solving import parse_question
 
 
 class TruthJudge(CallsNoModel):

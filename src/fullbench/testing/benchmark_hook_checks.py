@@ -11,8 +11,8 @@ from fullbench.core import plugin_entry_points
 from fullbench.core.ballot import ballot
 from fullbench.core.benchmark import Benchmark
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
 from fullbench.core.item import Item
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import Judge, explain_missing_parts, kind_of, models_of
 from fullbench.core.model import Model, Prompt, Reply
 from fullbench.core.response import Response

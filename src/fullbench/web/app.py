@@ -20,18 +20,27 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.reports.html_page import SHARED_FILES
 from fullbench.reports.site_info import Imprint
 from fullbench.version_and_code_digest import __version__
-from fullbench.web import error_pages, live_events, metrics_health_and_compression, page_access, picture_serving
+from fullbench.web import (
+    error_pages,
+    live_events,
+    metrics_health_and_compression,
+    picture_checks_storage_and_serving,
+    route_access_connection_and_csrf_checks,
+)
 from fullbench.web.accounts import account_people_and_audit_pages
 from fullbench.web.accounts import sign_in_pages as accounts
-from fullbench.web.accounts.random_ids_and_digests import site_key
-from fullbench.web.api import account_and_picture_routes as api
+from fullbench.web.accounts.random_ids_digests_and_site_key import site_key
+from fullbench.web.api import account_token_picture_and_audit_routes as api
 from fullbench.web.campaigns import api_routes as campaign_api
-from fullbench.web.campaigns import lead_task_pages_and_actions
+from fullbench.web.campaigns import lead_task_pilot_and_member_pages
 from fullbench.web.campaigns.create import chunked_upload
 from fullbench.web.campaigns.create.creation_worker import creating_tasks
-from fullbench.web.campaigns.pages import annotation_page, group_link_pages, lead_pages
+from fullbench.web.campaigns.pages import (
+    annotator_home_task_and_vote_pages,
+    lead_and_visitor_group_link_pages,
+    lead_campaign_creation_and_control_pages,
+)
 from fullbench.web.database import engine_for, upgrade_schema, write_transaction
-from fullbench.web.ledger_writers import LedgerWriters
 from fullbench.web.metrics_health_and_compression import CompressionMiddleware, MetricsMiddleware, RequestMetrics
 from fullbench.web.results import api_routes as results
 from fullbench.web.results import page_routes as public
@@ -39,9 +48,10 @@ from fullbench.web.results.actions import vote_rejudging_and_panel_routes
 from fullbench.web.results.catalogue.catalogue_board_and_page_updater import keep_updated
 from fullbench.web.results.catalogue.fill_catalogue import bind_ledger
 from fullbench.web.results.pages.chart_process import ChartDrawer
-from fullbench.web.results.pages.shown_names import LedgerNames, Names
-from fullbench.web.security_headers import SecurityMiddleware
-from fullbench.web.site_settings import Settings
+from fullbench.web.results.pages.judge_and_contestant_names_on_pages import LedgerNames, Names
+from fullbench.web.security_headers_and_request_size_limit import SecurityMiddleware
+from fullbench.web.shared_writable_ledgers_by_study import LedgerWriters
+from fullbench.web.site_settings_and_worker_transfer import Settings
 
 
 class VersionedStaticFiles(StaticFiles):
@@ -96,14 +106,14 @@ def create_app(settings: Settings) -> FastAPI:
         redoc_url=None,
         openapi_url=None,
         lifespan=lifespan,
-        dependencies=[Depends(page_access.check_csrf)],
+        dependencies=[Depends(route_access_connection_and_csrf_checks.check_csrf)],
     )
     app.state.settings, app.state.engine, app.state.key = settings, engine, key
     app.state.ledger, app.state.hub, app.state.writers, app.state.identity = ledger, hub, writers, identity
     app.state.drawer = drawer
     app.state.names = LedgerNames(ledger, Names.read(names_file) if names_file else Names())
     app.state.imprint = imprint
-    app.state.turns = asyncio.Semaphore(page_access.TURNS)
+    app.state.turns = asyncio.Semaphore(route_access_connection_and_csrf_checks.TURNS)
     error_pages.install_error_handlers(app)
     for router in _all_routers():
         app.include_router(router)
@@ -120,16 +130,16 @@ def _all_routers() -> list[APIRouter]:
     page_routers = [
         metrics_health_and_compression.router,
         live_events.router,
-        picture_serving.router,
+        picture_checks_storage_and_serving.router,
         accounts.router,
         account_people_and_audit_pages.router,
         public.router,
         vote_rejudging_and_panel_routes.router,
-        annotation_page.router,
+        annotator_home_task_and_vote_pages.router,
         chunked_upload.router,
-        lead_task_pages_and_actions.router,
-        group_link_pages.router,
-        lead_pages.router,
+        lead_task_pilot_and_member_pages.router,
+        lead_and_visitor_group_link_pages.router,
+        lead_campaign_creation_and_control_pages.router,
         campaign_api.router,
     ]
     return [*page_routers, api.docs, api.router, results.router]

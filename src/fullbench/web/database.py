@@ -38,7 +38,11 @@ RowId = BigInteger().with_variant(Integer, "sqlite")
 """Autoincrement key."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-_TABLE_MODULES = ("accounts.account_tables", "campaigns.campaign_tables", "results.catalogue.catalogue_tables")
+_TABLE_MODULES = (
+    "accounts.account_and_shared_site_tables",
+    "campaigns.campaign_tables",
+    "results.catalogue.catalogue_tables",
+)
 """Importing these modules adds their tables to the metadata."""
 _WRITE = "fullbench_write"
 _BUSY_MS = 15_000

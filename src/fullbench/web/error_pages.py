@@ -15,7 +15,11 @@ from starlette.exceptions import HTTPException
 
 from fullbench.core.translatable_note import Note, error_sentence
 from fullbench.errors import UserError
-from fullbench.web import page_access, page_rendering, security_headers
+from fullbench.web import (
+    page_rendering,
+    route_access_connection_and_csrf_checks,
+    security_headers_and_request_size_limit,
+)
 from fullbench.web.words import key
 
 log = logging.getLogger("fullbench.web")
@@ -29,7 +33,7 @@ PLAIN = {
 
 def install_error_handlers(app: FastAPI) -> None:
     """Register the handlers of all errors."""
-    app.add_exception_handler(page_access.NotSignedIn, _redirect_to_login)
+    app.add_exception_handler(route_access_connection_and_csrf_checks.NotSignedIn, _redirect_to_login)
     app.add_exception_handler(HTTPException, _http_error_response)
     app.add_exception_handler(RequestValidationError, _invalid_request_response)
     app.add_exception_handler(UserError, lambda request, error: error_response(request, 400, error_sentence(error)))
@@ -41,7 +45,7 @@ def install_error_handlers(app: FastAPI) -> None:
 
 def error_response(request: Request, status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
     """Return one sentence about an error, as a page or as problem+json."""
-    if request.url.path.startswith(page_access.API):
+    if request.url.path.startswith(route_access_connection_and_csrf_checks.API):
         title = HTTPStatus(status).phrase
         body = {"type": "about:blank", "title": title, "status": status, "detail": detail}
         return JSONResponse(body, status, headers, media_type="application/problem+json")
@@ -67,7 +71,7 @@ def _invalid_request_response(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0] if error.errors() else {"loc": ("request",), "msg": "not understood"}
     where = ".".join(str(part) for part in first["loc"] if part not in {"body", "query", "path"})
-    if request.url.path.startswith(page_access.API):
+    if request.url.path.startswith(route_access_connection_and_csrf_checks.API):
         return error_response(request, 422, f"{where or 'the request'}: {first['msg']}")
     note = Note("web.wrong.not-understood", where=where or "request")
     return error_response(request, 422, note)
@@ -92,4 +96,4 @@ def _internal_error_response(request: Request, error: Exception) -> Response:
     request.state.user = None  # do not query the user: the database may have failed
     # Starlette runs this handler outside of our middleware, so it adds the security headers itself.
     words = key("Something went wrong here; it is written down in the server's log.")
-    return error_response(request, 500, words, security_headers.HEADERS)
+    return error_response(request, 500, words, security_headers_and_request_size_limit.HEADERS)

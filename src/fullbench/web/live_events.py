@@ -21,11 +21,11 @@ from fastapi import APIRouter, Header, HTTPException, Query, Request
 from fastapi.responses import StreamingResponse
 from sqlalchemy import Connection, Engine, delete, func, insert, select
 
-from fullbench.web.accounts.account_tables import events
+from fullbench.web.accounts.account_and_shared_site_tables import events
 from fullbench.web.accounts.users import User
 from fullbench.web.database import read_transaction
-from fullbench.web.page_access import Reader
-from fullbench.web.site_settings import DAY
+from fullbench.web.route_access_connection_and_csrf_checks import Reader
+from fullbench.web.site_settings_and_worker_transfer import DAY
 from fullbench.web.words import key
 
 PAUSE = 0.5

@@ -21,10 +21,10 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fullbench.version_and_code_digest import __version__
-from fullbench.web import page_access
+from fullbench.web import route_access_connection_and_csrf_checks
 from fullbench.web.database import read_transaction
-from fullbench.web.page_access import SESSION
 from fullbench.web.results.catalogue.fill_catalogue import fill_progress
+from fullbench.web.route_access_connection_and_csrf_checks import SESSION
 from fullbench.web.words import key
 
 log = logging.getLogger("fullbench.web.access")
@@ -140,7 +140,7 @@ router = APIRouter(include_in_schema=False)
 def check_health(request: Request) -> JSONResponse:
     """200 when the database answers, 503 when it does not."""
     try:
-        with read_transaction(page_access.engine_of(request)) as connection:
+        with read_transaction(route_access_connection_and_csrf_checks.engine_of(request)) as connection:
             connection.execute(text("SELECT 1"))
     except SQLAlchemyError:
         return JSONResponse({"status": "the database does not answer"}, 503)
@@ -153,11 +153,11 @@ def check_readiness(request: Request) -> JSONResponse:
 
     The answer says how far it is; it stays 200 while further verdicts come.
     """
-    ledger = page_access.ledger_of(request)
+    ledger = route_access_connection_and_csrf_checks.ledger_of(request)
     if ledger is None:
         return check_health(request)
     try:
-        with read_transaction(page_access.engine_of(request)) as connection:
+        with read_transaction(route_access_connection_and_csrf_checks.engine_of(request)) as connection:
             now = fill_progress(connection, ledger)
     except SQLAlchemyError:
         return JSONResponse({"status": "the database does not answer"}, 503)
@@ -171,7 +171,7 @@ def check_readiness(request: Request) -> JSONResponse:
 @router.get("/metrics")
 def export_metrics(request: Request) -> Response:
     """Counts and times for Prometheus: for organisers, and for whoever asks from the site's own machine."""
-    user = page_access.current_user(request)
+    user = route_access_connection_and_csrf_checks.current_user(request)
     if not (_is_local_request(request) or (user is not None and user.may("organiser"))):
         raise HTTPException(404, key("There is no such page, or not yet."))
     return Response(request.app.state.monitor.text(), media_type="text/plain; version=0.0.4")
@@ -179,6 +179,6 @@ def export_metrics(request: Request) -> Response:
 
 def _is_local_request(request: Request) -> bool:
     try:
-        return ip_address(page_access.address_of(request)).is_loopback
+        return ip_address(route_access_connection_and_csrf_checks.address_of(request)).is_loopback
     except ValueError:
         return False

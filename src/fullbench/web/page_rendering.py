@@ -18,11 +18,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from fullbench.picture_flattening_and_orientation import picture_size
 from fullbench.reports.html_page import SHARED_FILES
-from fullbench.reports.html_table_layout import TEMPLATES
 from fullbench.reports.page_bibtex import bibtex_entry
 from fullbench.reports.site_info import Imprint
+from fullbench.reports.table_cell_bars_and_sort_values import TEMPLATES
 from fullbench.version_and_code_digest import __version__
-from fullbench.web import page_access
+from fullbench.web import route_access_connection_and_csrf_checks
 from fullbench.web.accounts.users import Role, User
 from fullbench.web.rich_text import is_marked_up, render_prose
 from fullbench.web.text_diff import MOST_WORDS, mark_differences
@@ -56,7 +56,7 @@ def template_environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    from fullbench.web.picture_serving import picture_url
+    from fullbench.web.picture_checks_storage_and_serving import picture_url
 
     templates.globals.update(static=static_url, picture_url=picture_url, extent=picture_size, citation=bibtex_entry)
     templates.globals.update(word=display_label, differing=mark_differences, most_words=MOST_WORDS)
@@ -112,7 +112,7 @@ def render_template(request: Request, template: str, *, status: int = 200, **val
     Every page gets `user`, `t`, `csrf`, `language`, `site`, `imprint`, `navigation`, `flashes`, `path`, `here`,
     `address`, `social_image`, `release` and `ledger_id`.
     """
-    user = page_access.current_user(request)
+    user = route_access_connection_and_csrf_checks.current_user(request)
     language = language_of(request)
     flashes = _flash_messages(request)
     page = template_environment().get_template(template)
@@ -120,7 +120,7 @@ def render_template(request: Request, template: str, *, status: int = 200, **val
     page_values = {
         "user": user,
         "t": partial(translate_sentence, language),
-        "csrf": page_access.csrf_token(request),
+        "csrf": route_access_connection_and_csrf_checks.csrf_token(request),
         "language": language,
         "site": imprint.title,
         "imprint": imprint,
@@ -128,10 +128,10 @@ def render_template(request: Request, template: str, *, status: int = 200, **val
         "flashes": flashes,
         "path": request.url.path,
         "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
-        "address": page_access.base_of(request)
+        "address": route_access_connection_and_csrf_checks.base_of(request)
         + request.url.path
         + (f"?{request.url.query}" if request.url.query else ""),
-        "social_image": f"{page_access.base_of(request)}/preview.png",
+        "social_image": f"{route_access_connection_and_csrf_checks.base_of(request)}/preview.png",
         "release": __version__,
         "ledger_id": request.app.state.identity,
     }
@@ -140,7 +140,12 @@ def render_template(request: Request, template: str, *, status: int = 200, **val
     if flashes:
         response.delete_cookie(FLASH)
     if getattr(request.state, "new_visit", False):
-        set_cookie(request, response, page_access.VISIT, page_access.visit_of(request))
+        set_cookie(
+            request,
+            response,
+            route_access_connection_and_csrf_checks.VISIT,
+            route_access_connection_and_csrf_checks.visit_of(request),
+        )
     return response
 
 
@@ -155,7 +160,7 @@ def redirect_to_page(request: Request, to: str, *, flash: str = "", **values: An
 
 def set_cookie(request: Request, response: Response, name: str, value: str, *, seconds: float | None = None) -> None:
     """Set a cookie that is hidden from scripts, not sent by other sites, and https-only on https sites."""
-    secure = page_access.settings_of(request).https or request.url.scheme == "https"
+    secure = route_access_connection_and_csrf_checks.settings_of(request).https or request.url.scheme == "https"
     age = None if seconds is None else int(seconds)
     response.set_cookie(name, value, max_age=age, path="/", httponly=True, samesite="lax", secure=secure)
 
@@ -171,7 +176,7 @@ def local_path(text: str) -> str:
 
 
 def _navigation_links(request: Request, user: User | None) -> list[tuple[str, str]]:
-    public = page_access.settings_of(request).public
+    public = route_access_connection_and_csrf_checks.settings_of(request).public
     return [
         (path, words)
         for path, words, least in NAVIGATION
@@ -191,4 +196,4 @@ def _flash_messages(request: Request) -> list[tuple[str, Mapping[str, str]]]:
 
 
 def _flash_signer(request: Request) -> URLSafeSerializer:
-    return URLSafeSerializer(page_access.site_key_of(request), salt="flash")
+    return URLSafeSerializer(route_access_connection_and_csrf_checks.site_key_of(request), salt="flash")

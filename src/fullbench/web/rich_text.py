@@ -140,7 +140,7 @@ def _render_picture_link(_self: Any, tokens: Any, place: int, _options: Any, _en
 
 
 def _render_own_picture(_self: Any, tokens: Any, place: int, options: Any, env: Any) -> str:
-    from fullbench.web.picture_serving import picture_url
+    from fullbench.web.picture_checks_storage_and_serving import picture_url
 
     token = tokens[place]
     url_match = _OWN_PICTURE.fullmatch(str(token.attrGet("src") or ""))

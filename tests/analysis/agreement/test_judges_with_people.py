@@ -21,8 +21,8 @@ from fullbench.analysis.agreement.judges_with_people import (
 )
 from fullbench.analysis.agreement.repeats_and_orders import steadiness_tables as repeats
 from fullbench.analysis.judge_card import build_card as judge_card
-from fullbench.analysis.people.doubtful_cases_and_decisions import find_doubtful_cases
-from fullbench.analysis.right_and_wrong_case_subsets import select_subset
+from fullbench.analysis.people.doubtful_cases_and_people_decisions import find_doubtful_cases
+from fullbench.analysis.right_and_wrong_cases_for_rerun import select_subset
 from fullbench.core.case import Case
 from fullbench.core.model_call import Usage
 from fullbench.errors import InputError

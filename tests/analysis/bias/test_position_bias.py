@@ -10,7 +10,7 @@ from scipy import stats
 
 from fullbench import Choice, Item, Record, Response, Score, Verdict
 from fullbench.analysis.agreement.judges_with_people import compare_with_people
-from fullbench.analysis.bias.bias_probes import probe_biases
+from fullbench.analysis.bias.judge_biases_compared_with_people import probe_biases
 from fullbench.analysis.item_clustered_means_and_shares import share_estimate
 from fullbench.analysis.judge_card import build_card
 from fullbench.core.case import Case

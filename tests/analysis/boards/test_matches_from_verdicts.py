@@ -7,8 +7,8 @@ import pytest
 from fullbench.analysis.boards.head_to_head_and_slices import slices_by_tag
 from fullbench.analysis.boards.joint_leaderboard import joint_tables
 from fullbench.analysis.boards.leaderboard import Settings, build_boards
+from fullbench.analysis.boards.leaderboard_companion_tables import family_win_table, rule_effect_table, standing_tables
 from fullbench.analysis.boards.matches_from_verdicts import build_matches
-from fullbench.analysis.boards.rule_effect_and_fit_tables import family_win_table, rule_effect_table, standing_tables
 from fullbench.analysis.boards.style_control_tables import style_tables
 from fullbench.analysis.people.corrected_leaderboards import corrected_boards
 from fullbench.columns.column_builder import columns_from_verdicts

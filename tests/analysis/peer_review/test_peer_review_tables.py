@@ -25,7 +25,7 @@ from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.judges.peer_review.review_items_and_cases import BALLOT, COSINE, question_requests, written_questions
-from fullbench.reports.charts.vega_lite import build_chart
+from fullbench.reports.charts.chart_specification_and_rendering import build_chart
 from tests.support.data_builders import png
 
 NAMES = ("ant", "bee", "cat", "dog")

@@ -20,7 +20,7 @@ from fullbench.audit.cases.synthetic_items import DIFFICULTIES, KINDS, draw_pict
 from fullbench.core.case import Case
 from fullbench.errors import InputError
 from fullbench.synthetic.picture_reading import Sight, read_scene
-from fullbench.synthetic.questions import parse_question, solve_query, word_answer
+from fullbench.synthetic.question_wording_parsing_and_solving import parse_question, solve_query, word_answer
 from fullbench.synthetic.scenes import Scene
 
 

@@ -12,8 +12,8 @@ import pytest
 from fullbench import Case, Item, Likert, Picture, Prompt, Record, Response, Score, Turn, Verdict
 from fullbench.analysis.agreement import critic_with_people as agreement
 from fullbench.analysis.agreement.critic_with_people import SCALES, before_after, critic_metrics, scale_of
-from fullbench.analysis.critic_train_test_split import split_responses
-from fullbench.benchmarks.alignmmbench import sample
+from fullbench.analysis.scored_answer_split_for_critic_training import split_responses
+from fullbench.benchmarks.alignmmbench import bundled_sample_data
 from fullbench.benchmarks.alignmmbench.benchmark_definition import align_mm
 from fullbench.benchmarks.alignmmbench.quality_and_consistency_quadrants import build_quadrant_table
 from fullbench.benchmarks.alignmmbench.question_and_response_lengths import length_histograms, length_table
@@ -24,9 +24,9 @@ from fullbench.errors import InputError
 from fullbench.judges import critic_prompts_with_task_rules as asking
 from fullbench.judges.prompted_judge import PromptedJudge
 from fullbench.models.model_without_images import ModelWithoutImages
-from fullbench.reports.charts.vega_lite import build_chart, render_svg
+from fullbench.reports.charts.chart_specification_and_rendering import build_chart, render_svg
 from fullbench.reports.table_formats import render_table
-from fullbench.studies import judge_and_model_specs
+from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.testing import check_benchmark
 from tests.support.data_builders import Talker, png, words
 
@@ -137,13 +137,17 @@ def test_an_item_without_reference_is_not_heard():
 
 
 def test_critic_and_control_are_named_on_the_command_line():
-    judge = judge_and_model_specs.judge_from_spec("critic:openai:gpt-4o?language=en&mode=direct&temperature=0")
+    judge = judge_contestant_and_benchmark_specs.judge_from_spec(
+        "critic:openai:gpt-4o?language=en&mode=direct&temperature=0"
+    )
     assert judge.language == "en"
     assert judge.mode == "direct"
-    assert judge_and_model_specs.contestant_from_spec("blind:openai:gpt-4o").name.endswith("without image")
+    assert judge_contestant_and_benchmark_specs.contestant_from_spec("blind:openai:gpt-4o").name.endswith(
+        "without image"
+    )
     for wrong in ("critic", "critic:nobody:x", "critic:openai:gpt-4o?language=fr", "critic:openai:gpt-4o?resample=x"):
         with pytest.raises(InputError):
-            judge_and_model_specs.judge_from_spec(wrong)
+            judge_contestant_and_benchmark_specs.judge_from_spec(wrong)
 
 
 def test_a_wording_of_ones_own_needs_the_rules_of_every_task(tmp_path):
@@ -152,12 +156,12 @@ def test_a_wording_of_ones_own_needs_the_rules_of_every_task(tmp_path):
     path.write_text(shipped.replace("You grade answers", "Grade the answers"), encoding="utf-8")
     spec = f"critic:offline:echo?language=en&template={path}"
     assert (
-        judge_and_model_specs.judge_from_spec(spec).name
-        != judge_and_model_specs.judge_from_spec("critic:offline:echo?language=en").name
+        judge_contestant_and_benchmark_specs.judge_from_spec(spec).name
+        != judge_contestant_and_benchmark_specs.judge_from_spec("critic:offline:echo?language=en").name
     )
     path.write_text(shipped.replace("--- rules_meme", "--- rules_jokes"), encoding="utf-8")
     with pytest.raises(InputError, match="rules_meme"):
-        judge_and_model_specs.judge_from_spec(spec)
+        judge_contestant_and_benchmark_specs.judge_from_spec(spec)
 
 
 def test_other_ballots_in_the_record_do_no_harm(record):
@@ -343,7 +347,7 @@ def test_the_split_keeps_wordings_together_and_holds_a_tenth(record):
 
 
 def test_the_sample_is_bilingual_json():
-    rows = [json.loads(line) for line in sample.SEEDS.read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(line) for line in bundled_sample_data.SEEDS.read_text(encoding="utf-8").splitlines()]
     assert len(rows) == 26
     assert all(set(row["answers"]) == {"right", "short", "wrong", "blind"} for row in rows)
 

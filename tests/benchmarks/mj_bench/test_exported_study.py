@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.benchmarks.mj_bench import prompt_templates
+from fullbench.benchmarks.mj_bench import picture_prompt_template_and_rubrics
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
-from fullbench.studies import judge_and_model_specs
-from tests.benchmarks.mj_bench.test_data import released
+from fullbench.studies import judge_contestant_and_benchmark_specs
+from tests.benchmarks.mj_bench.test_item_picture_and_label_loader import released
 from tests.judges.scorers.making import encoded, texture
 from tests.support.commands import write_rows
 
@@ -53,38 +53,45 @@ def test_a_study_asks_a_model_by_the_rubric_of_each_perspective(cli, sample):
     assert "has no usable verdict" in err, "the server says one thing, whatever it is asked for"
     with Ledger(sample / "study.ledger") as ledger:
         verdicts = [verdict for verdict in ledger.verdicts() if verdict.judge != PEOPLE]
-    assert {verdict.criterion for verdict in verdicts} == set(prompt_templates.CRITERIA)
+    assert {verdict.criterion for verdict in verdicts} == set(picture_prompt_template_and_rubrics.CRITERIA)
     for verdict in verdicts:
-        assert prompt_templates.CRITERIA[verdict.criterion] in verdict.text
+        assert picture_prompt_template_and_rubrics.CRITERIA[verdict.criterion] in verdict.text
         assert verdict.fault == "unreadable"
 
 
 @pytest.mark.parametrize("name", ["mjbench", "mllm-as-a-judge", "visitbench"])
 def test_each_benchmark_with_words_of_its_own_asks_in_them(name):
-    worded = judge_and_model_specs.judge_from_spec(judge_and_model_specs.spec_for_benchmark(name, "offline:echo"))
+    worded = judge_contestant_and_benchmark_specs.judge_from_spec(
+        judge_contestant_and_benchmark_specs.spec_for_benchmark(name, "offline:echo")
+    )
     assert (
         worded.settings["prompt_template"]
-        != judge_and_model_specs.judge_from_spec("offline:echo").settings["prompt_template"]
+        != judge_contestant_and_benchmark_specs.judge_from_spec("offline:echo").settings["prompt_template"]
     )
 
 
 def test_wording_is_part_of_a_judges_name_and_can_be_had_anywhere():
     plain, worded = (
-        judge_and_model_specs.judge_from_spec("offline:echo"),
-        judge_and_model_specs.judge_from_spec("offline:echo?benchmark_template=mjbench"),
+        judge_contestant_and_benchmark_specs.judge_from_spec("offline:echo"),
+        judge_contestant_and_benchmark_specs.judge_from_spec("offline:echo?benchmark_template=mjbench"),
     )
     assert plain.name != worded.name
-    assert worded.name == prompt_templates.build_judge(judge_and_model_specs.contestant_from_spec("offline:echo")).name
-    assert judge_and_model_specs.spec_for_benchmark("mjbench", "offline:echo?mode=direct") == (
+    assert (
+        worded.name
+        == picture_prompt_template_and_rubrics.build_judge(
+            judge_contestant_and_benchmark_specs.contestant_from_spec("offline:echo")
+        ).name
+    )
+    assert judge_contestant_and_benchmark_specs.spec_for_benchmark("mjbench", "offline:echo?mode=direct") == (
         "offline:echo?mode=direct&benchmark_template=mjbench&together=yes"
     )
     assert (
-        judge_and_model_specs.spec_for_benchmark("mjbench", "offline:echo?benchmark_template=mjbench")
+        judge_contestant_and_benchmark_specs.spec_for_benchmark("mjbench", "offline:echo?benchmark_template=mjbench")
         == "offline:echo?benchmark_template=mjbench"
     )
-    assert judge_and_model_specs.spec_for_benchmark("synthetic", "offline:echo") == "offline:echo"
+    assert judge_contestant_and_benchmark_specs.spec_for_benchmark("synthetic", "offline:echo") == "offline:echo"
     with pytest.raises(InputError, match="no prompt template of its own"):
-        judge_and_model_specs.judge_from_spec("offline:echo?benchmark_template=synthetic")
+        judge_contestant_and_benchmark_specs.judge_from_spec("offline:echo?benchmark_template=synthetic")
 
 
 def test_a_study_of_the_released_data_needs_nothing_else(cli, released):

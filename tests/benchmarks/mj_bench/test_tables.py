@@ -9,7 +9,7 @@ from statistics import fmean, pstdev
 
 import pytest
 
-from fullbench.benchmarks.mj_bench.benchmark_definitions import mj_bench
+from fullbench.benchmarks.mj_bench.mj_bench_and_genai_bench_definitions import mj_bench
 from fullbench.benchmarks.mj_bench.tables import generator_tables
 from fullbench.core.ballot import ballot
 from fullbench.core.case import Case
@@ -219,8 +219,8 @@ def test_what_was_not_ruled_is_counted_and_wrong_as_the_paper_counts(pairs):
 
 def test_the_papers_figures_are_drawn_from_the_tables():
     """A radar over the perspectives, a heat map of orders, bars of evenness for each axis."""
-    from fullbench.benchmarks.mj_bench.benchmark_definitions import mj_bench
-    from fullbench.reports.charts.vega_lite import build_chart
+    from fullbench.benchmarks.mj_bench.mj_bench_and_genai_bench_definitions import mj_bench
+    from fullbench.reports.charts.chart_specification_and_rendering import build_chart
 
     found = {table.name: table for table in mj_bench.tables(mj_bench.bring().record)}
     wide = found["perspectives"]

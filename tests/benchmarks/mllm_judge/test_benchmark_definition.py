@@ -10,15 +10,15 @@ import pytest
 
 from fullbench import Item, Picture, Prompt, Response, Usage
 from fullbench.analysis.agreement.judges_with_people import compare_with_people
-from fullbench.analysis.bias.bias_probes import LENGTHENS
-from fullbench.benchmarks.mllm_judge import prompt_templates, reviews_of_verdicts
+from fullbench.analysis.bias.judge_biases_compared_with_people import LENGTHENS
+from fullbench.benchmarks.mllm_judge import own_prompt_wording_and_criteria, reviews_of_verdicts
 from fullbench.benchmarks.mllm_judge.benchmark_definition import mllm_judge
-from fullbench.benchmarks.mllm_judge.data import SAMPLE
+from fullbench.benchmarks.mllm_judge.item_and_verdict_loader import SAMPLE
 from fullbench.benchmarks.mllm_judge.release.release_row import Review
 from fullbench.benchmarks.mllm_judge.tables import family_members
 from fullbench.core.model import Reply
 from fullbench.core.verdict_record import Record
-from fullbench.judges.model_texts_for_experiments import describe_pictures, lengthen_answers
+from fullbench.judges.model_written_texts_for_experiments import describe_pictures, lengthen_answers
 from fullbench.judges.prompted_judge import Example
 from fullbench.testing import check_benchmark
 from tests.support.data_builders import Talker, png, words
@@ -31,7 +31,9 @@ def test_the_benchmark_keeps_its_promises(tmp_path: Path):
 def test_each_item_is_heard_in_its_own_way():
     record = mllm_judge.record()
     cases = list(
-        mllm_judge.cases(list(record.items.values()), record.responses.values(), trials=prompt_templates.TRIALS)
+        mllm_judge.cases(
+            list(record.items.values()), record.responses.values(), trials=own_prompt_wording_and_criteria.TRIALS
+        )
     )
     heard = Counter((case.item.tags["task"], case.ballot.spec, len(case.responses)) for case in cases)
     assert heard == {
@@ -64,13 +66,13 @@ def prompts(**manner: object) -> list[Prompt]:
     talker = Talker(ruling)
     cases = list(mllm_judge.cases(list(record.items.values()), record.responses.values()))
     scores = [case for case in cases if case.ballot.spec == "score:1-5"][:2]
-    list(prompt_templates.build_judge(talker, **manner).judge(scores))
+    list(own_prompt_wording_and_criteria.build_judge(talker, **manner).judge(scores))
     return talker.asked
 
 
 def test_the_wording_has_every_part():
     said = words(prompts(mode="analyze")[0])
-    for level, _ in prompt_templates.LEVELS:
+    for level, _ in own_prompt_wording_and_criteria.LEVELS:
         assert level in said
     for criterion in ("relevance", "accuracy", "comprehensiveness", "creativity", "granularity"):
         assert criterion in said
@@ -95,7 +97,7 @@ def test_several_pictures_keep_their_order_and_examples_are_shown():
     item = Item.ask("sequence", "What happens?", *pictures)
     case = next(iter(mllm_judge.cases([item], [Response.say("sequence", "x", "It gets redder.")])))
     talker = Talker(lambda prompt: "[[3]]")
-    judge = prompt_templates.build_judge(
+    judge = own_prompt_wording_and_criteria.build_judge(
         talker, examples=(Example("A cat was called a dog.", (1.0,)), Example("All right.", (5.0,)))
     )
     (verdict,) = judge.judge([case])
@@ -132,7 +134,7 @@ def test_pictures_are_described_once_and_stand_in_for_themselves():
     assert all(item.captions == (f"Seen: {item.pictures[0].digest[:6]}.",) for item in made.items)
     talker = Talker(lambda prompt: "[[4]]")
     case = next(iter(mllm_judge.cases(made.items, record.responses.values())))
-    (verdict,) = prompt_templates.build_judge(talker, picture_mode="described").judge([case])
+    (verdict,) = own_prompt_wording_and_criteria.build_judge(talker, picture_mode="described").judge([case])
     assert verdict.marks == (4.0,)
     assert not any(turn.pictures for turn in talker.asked[0].turns)
     assert case.item.captions[0] in words(talker.asked[0])
@@ -147,7 +149,7 @@ def test_a_picture_that_could_not_be_described_is_said():
 
 def test_reviews_go_through_appeals():
     record = mllm_judge.record()
-    judge = prompt_templates.build_judge(Talker(lambda prompt: "It is right. [[4]]"))
+    judge = own_prompt_wording_and_criteria.build_judge(Talker(lambda prompt: "It is right. [[4]]"))
     scores = [
         c for c in mllm_judge.cases(list(record.items.values()), record.responses.values()) if len(c.responses) == 1
     ]

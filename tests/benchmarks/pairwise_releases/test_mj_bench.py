@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fullbench.benchmarks.mj_bench.benchmark_definitions import genai_bench, mj_bench
+from fullbench.benchmarks.mj_bench.mj_bench_and_genai_bench_definitions import genai_bench, mj_bench
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import (
     ALIGNMENT,
     AXES,
@@ -26,8 +26,8 @@ from fullbench.benchmarks.mj_bench.release.judge_and_category_names import (
 from fullbench.benchmarks.mj_bench.release.released_scores_and_verdicts import Release
 from fullbench.benchmarks.mj_bench.reproduce import genai_bench_cells
 from fullbench.benchmarks.mj_bench.reproduce.bias_tables import BY_AXIS
-from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import printed_numbers
-from fullbench.core.reproduction import Reproduced, Reproduction
+from fullbench.benchmarks.mj_bench.reproduce.percentage_cells_and_printed_numbers import printed_numbers
+from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced, Reproduction
 
 SHARED = Path(__file__).parents[3] / ".." / "shared" / "data"
 SETS = {"mjbench": mj_bench, "genai_bench": genai_bench}

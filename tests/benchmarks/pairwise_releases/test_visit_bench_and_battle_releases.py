@@ -13,9 +13,9 @@ import pytest
 from fullbench.analysis.boards.leaderboard import Settings, build_boards
 from fullbench.analysis.boards.matches_from_verdicts import RULES, build_matches
 from fullbench.core import plugin_entry_points
-from fullbench.core.reproduction import Reproduced
+from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced
 from fullbench.errors import InputError
-from fullbench.studies.run.study_inputs import load_benchmark_release
+from fullbench.studies.run.study_items_responses_and_labels import load_benchmark_release
 
 DATA = Path(__file__).parents[3] / ".." / "shared" / "data"
 NAMES = ("visitbench", "wildvision_bench", "wildvision_arena", "vicuna_oa_battles", "alpaca_eval", "pandalm")

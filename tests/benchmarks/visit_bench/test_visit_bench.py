@@ -10,7 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.benchmarks.visit_bench import items_from_release, prompt_styles, tables
+from fullbench.benchmarks.visit_bench import (
+    items_and_responses_from_release,
+    prompt_styles_and_caption_ablation,
+    tables,
+)
 from fullbench.benchmarks.visit_bench.benchmark_definition import visit_bench
 from fullbench.benchmarks.visit_bench.release_files import Release, read_instances
 from fullbench.core.ballot import Choice
@@ -21,9 +25,9 @@ from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.judges.fallback_reader import SecondReader
-from fullbench.judges.model_texts_for_experiments import compose_references
-from fullbench.models.local.function_as_model import OfflineModel
-from fullbench.studies.run.study_inputs import load_benchmark_release
+from fullbench.judges.model_written_texts_for_experiments import compose_references
+from fullbench.models.local.offline_models_for_tests import OfflineModel
+from fullbench.studies.run.study_items_responses_and_labels import load_benchmark_release
 from fullbench.testing import check_benchmark
 from tests.support.commands import cli
 
@@ -71,8 +75,10 @@ def test_the_sample_s_tables_tell_the_planted_order(record: Record):
 def test_the_dialogue_is_primed_and_each_manner_shows_its_own_evidence():
     hearing = case()
     seen = {
-        prompt_style: prompt_styles.build_judge(OfflineModel("m", str), prompt_style).prompt(hearing)
-        for prompt_style in prompt_styles.PROMPT_STYLES
+        prompt_style: prompt_styles_and_caption_ablation.build_judge(OfflineModel("m", str), prompt_style).prompt(
+            hearing
+        )
+        for prompt_style in prompt_styles_and_caption_ablation.PROMPT_STYLES
     }
     for prompt in seen.values():
         assert [turn.role for turn in prompt.turns] == ["system", "user", "assistant", "user"]
@@ -87,17 +93,17 @@ def test_the_dialogue_is_primed_and_each_manner_shows_its_own_evidence():
     assert (
         len(
             {
-                prompt_styles.build_judge(OfflineModel("m", str), prompt_style).name
-                for prompt_style in prompt_styles.PROMPT_STYLES
+                prompt_styles_and_caption_ablation.build_judge(OfflineModel("m", str), prompt_style).name
+                for prompt_style in prompt_styles_and_caption_ablation.PROMPT_STYLES
             }
         )
         == 3
     )
     assert (
-        prompt_styles.build_judge(OfflineModel("m", str)).name
-        == prompt_styles.build_judge(OfflineModel("m", str), "with-picture").name
+        prompt_styles_and_caption_ablation.build_judge(OfflineModel("m", str)).name
+        == prompt_styles_and_caption_ablation.build_judge(OfflineModel("m", str), "with-picture").name
     )
-    assert tuple(visit_bench.prompt_styles) == prompt_styles.PROMPT_STYLES
+    assert tuple(visit_bench.prompt_styles) == prompt_styles_and_caption_ablation.PROMPT_STYLES
 
 
 @pytest.mark.parametrize(
@@ -111,7 +117,8 @@ def test_the_dialogue_is_primed_and_each_manner_shows_its_own_evidence():
 )
 def test_the_last_line_is_read_and_a_second_reader_helps(said: str, read: str, marks):
     judge = SecondReader(
-        prompt_styles.build_judge(OfflineModel("m", lambda _: said), "ref-free"), OfflineModel("r", lambda _: read)
+        prompt_styles_and_caption_ablation.build_judge(OfflineModel("m", lambda _: said), "ref-free"),
+        OfflineModel("r", lambda _: read),
     )
     (verdict,) = judge.judge([case()])
     assert verdict.marks == marks
@@ -120,7 +127,7 @@ def test_the_last_line_is_read_and_a_second_reader_helps(said: str, read: str, m
 
 def test_an_unknown_manner_is_refused():
     with pytest.raises(InputError, match="with-picture, ref-free, ref-backed"):
-        prompt_styles.build_judge(OfflineModel("m", str), "blind")
+        prompt_styles_and_caption_ablation.build_judge(OfflineModel("m", str), "blind")
 
 
 def test_references_are_composed_from_captions_and_then_verified():
@@ -130,13 +137,16 @@ def test_references_are_composed_from_captions_and_then_verified():
     assert made.items[0].reference == "A kite. 2"
     assert made.items[0].tags["verified"] == "no"
     assert made.failures == ["b: no caption, so there is nothing to write the reference from"]
-    assert prompt_styles.with_reference_label(made.items[0], "correct").tags["verified"] == "yes"
+    assert prompt_styles_and_caption_ablation.with_reference_label(made.items[0], "correct").tags["verified"] == "yes"
     with pytest.raises(InputError, match="unknown label"):
-        prompt_styles.with_reference_label(item, "fine")
+        prompt_styles_and_caption_ablation.with_reference_label(item, "fine")
     good, bad = (
-        prompt_styles.with_reference_label(made.items[0], label) for label in ("correct", "reference at fault")
+        prompt_styles_and_caption_ablation.with_reference_label(made.items[0], label)
+        for label in ("correct", "reference at fault")
     )
-    table = prompt_styles.caption_ablation_table({"conditioned": [good, good, bad], "plain": [bad, made.items[0]]})
+    table = prompt_styles_and_caption_ablation.caption_ablation_table(
+        {"conditioned": [good, good, bad], "plain": [bad, made.items[0]]}
+    )
     assert [(row[0], row[1].value, row[2]) for row in table.rows] == [
         ("conditioned", pytest.approx(2 / 3), 0),
         ("plain", 0, 1),
@@ -180,7 +190,7 @@ def test_the_release_gives_its_verified_items_with_captions():
     assert len({item.tags["family"] for item in items}) >= 69
     multi = [item for item in items if item.tags["images"] == "multi"]
     assert all(len(item.captions) >= 2 for item in multi)
-    given = items_from_release.released_predictions(DATA)
+    given = items_and_responses_from_release.released_predictions(DATA)
     assert len({one.contestant for one in given.responses}) == 16
     assert given.left_out > 0
 
@@ -208,32 +218,32 @@ def test_submissions_are_read_in_both_of_the_authors_layouts(tmp_path: Path):
     good = [row for row in instances if row.is_verified][:3]
     bad = [row for row in instances if not row.is_verified][:1]
     named = _submitted(tmp_path / "a.csv", [_like(row, gpt9_output="An answer.") for row in [*good, *bad]])
-    made = items_from_release.parse_submission(named, items, instances)
+    made = items_and_responses_from_release.parse_submission(named, items, instances)
     assert (len(made.responses), made.left_out) == (3, 1)
     assert {one.contestant for one in made.responses} == {"gpt9_output"}
     other = [_like(row, model_name="gpt9", prediction="An answer.") for row in good]
     assert (
-        items_from_release.parse_submission(_submitted(tmp_path / "b.csv", other), items, instances)
+        items_and_responses_from_release.parse_submission(_submitted(tmp_path / "b.csv", other), items, instances)
         .responses[0]
         .contestant
         == "gpt9"
     )
     stray = [_like(good[0], prediction="x") | {"instruction": "Something else?"}]
     with pytest.raises(InputError, match=r"c.csv:2: image, instruction and instruction_category match no instance"):
-        items_from_release.parse_submission(_submitted(tmp_path / "c.csv", stray), items, instances)
+        items_and_responses_from_release.parse_submission(_submitted(tmp_path / "c.csv", stray), items, instances)
     two = [_like(good[0], one="x", two="y")]
     with pytest.raises(InputError, match="found one, two"):
-        items_from_release.parse_submission(_submitted(tmp_path / "d.csv", two), items, instances)
+        items_and_responses_from_release.parse_submission(_submitted(tmp_path / "d.csv", two), items, instances)
 
 
 def test_our_own_layout_is_a_submission_too_and_unknown_items_are_refused(tmp_path: Path):
     items = list(visit_bench.items())
     path = tmp_path / "mine.jsonl"
     path.write_text(json.dumps({"item": items[0].id, "text": "No."}))
-    assert items_from_release.parse_submission(path, items, name="mine").responses[0].contestant == "mine"
+    assert items_and_responses_from_release.parse_submission(path, items, name="mine").responses[0].contestant == "mine"
     path.write_text(json.dumps({"item": "nowhere", "text": "No."}))
     with pytest.raises(InputError, match="not among the 8 items"):
-        items_from_release.parse_submission(path, items, name="mine")
+        items_and_responses_from_release.parse_submission(path, items, name="mine")
 
 
 def test_flags_and_images_that_do_not_fit_are_refused(tmp_path: Path):
@@ -266,7 +276,7 @@ def test_the_layouts_of_both_repositories_and_of_the_hub_are_read(tmp_path: Path
     )
     assert (two.images[1], two.captions, two.reference) == ("http://x/2.png", ("one", "two"), "This.")
     (tmp_path / "images").mkdir()
-    shutil.copy(items_from_release.SAMPLE / "pictures" / "door.png", tmp_path / "images" / "3.png")
+    shutil.copy(items_and_responses_from_release.SAMPLE / "pictures" / "door.png", tmp_path / "images" / "3.png")
     seen = {item.id: len(item.pictures) for item in visit_bench.items(tmp_path)}
     assert seen == {"single-0": 1, "multi-0": 0}
 

@@ -34,8 +34,8 @@ from fullbench.judges.metrics.metric_judges import (
 )
 from fullbench.judges.metrics.ngram_overlap import bleu4_score, meteor_of, rouge_l
 from fullbench.judges.metrics.porter_stemmer import porter_stem
-from fullbench.studies import judge_and_model_specs
-from fullbench.studies.judge_and_model_specs import judge_from_spec
+from fullbench.studies import judge_contestant_and_benchmark_specs
+from fullbench.studies.judge_contestant_and_benchmark_specs import judge_from_spec
 
 SENTENCES = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", "g", "h"]), min_size=1, max_size=14)
 _BLEU = BLEU(tokenize="none", effective_order=True)
@@ -85,8 +85,11 @@ def test_stems_are_those_of_porter():
 
 
 def test_meteor_with_stems_by_its_spec():
-    judge = judge_and_model_specs.judge_from_spec("meteor?stems=porter")
-    assert (judge.name, judge_and_model_specs.judge_from_spec("meteor").name) == ("meteor+porter", "meteor")
+    judge = judge_contestant_and_benchmark_specs.judge_from_spec("meteor?stems=porter")
+    assert (judge.name, judge_contestant_and_benchmark_specs.judge_from_spec("meteor").name) == (
+        "meteor+porter",
+        "meteor",
+    )
     answers = ["two cats were running past", "a cat runs", "完全不同", "he walked the walks of walkers"]
     wanted = "the cat ran past and was running, walking"
     stemmer = PorterStemmer(mode=PorterStemmer.ORIGINAL_ALGORITHM)
@@ -97,11 +100,11 @@ def test_meteor_with_stems_by_its_spec():
     assert judge.metric(answers, wanted) == pytest.approx(theirs, abs=1e-9)
     assert judge.metric(answers, wanted) != meteor_scores(answers, wanted)
     with pytest.raises(InputError, match="the option stems of 'meteor' is one of porter; found 'lancaster'"):
-        judge_and_model_specs.judge_from_spec("meteor?stems=lancaster")
+        judge_contestant_and_benchmark_specs.judge_from_spec("meteor?stems=lancaster")
     with pytest.raises(InputError, match="takes only stems; found other"):
-        judge_and_model_specs.judge_from_spec("meteor?other=1")
+        judge_contestant_and_benchmark_specs.judge_from_spec("meteor?other=1")
     with pytest.raises(InputError, match="takes no options; found stems"):
-        judge_and_model_specs.judge_from_spec("bleu?stems=porter")
+        judge_contestant_and_benchmark_specs.judge_from_spec("bleu?stems=porter")
 
 
 def test_meteor_takes_a_stemmer():

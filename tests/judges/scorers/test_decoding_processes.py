@@ -12,7 +12,7 @@ import pytest
 
 from fullbench import Picture
 from fullbench.errors import Unscorable
-from fullbench.judges.scorers.batch_preprocessing import Recipe
+from fullbench.judges.scorers.batch_preprocessing_and_gpu_jpeg_decoding import Recipe
 from fullbench.judges.scorers.decoding_processes import DecodingProcesses
 from fullbench.judges.scorers.safe_picture_decoding import decode_picture
 from tests.judges.scorers.making import encoded, picture, texture

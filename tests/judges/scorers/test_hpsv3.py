@@ -74,9 +74,9 @@ def test_scores_are_those_that_transformers_computes_from_the_same_tensors(tmp_p
     import transformers
     from safetensors.torch import load_file
 
-    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies import judge_contestant_and_benchmark_specs
 
-    judge = judge_and_model_specs.judge_from_spec(
+    judge = judge_contestant_and_benchmark_specs.judge_from_spec(
         f"hpsv3:{path}?base={tmp_path / 'base'}&instruction={collator}&device=cpu&batch=2"
     )
     pictures = [texture(1, 64), texture(2, 96).resize((120, 56)), texture(3, 64)]

@@ -9,7 +9,7 @@ import pytest
 
 from fullbench import Choice
 from fullbench.errors import InputError
-from fullbench.studies.judge_and_model_specs import judge_from_spec as judge_of
+from fullbench.studies.judge_contestant_and_benchmark_specs import judge_from_spec as judge_of
 from tests.judges.scorers.making import case, picture, texture
 
 pytestmark = pytest.mark.slow

@@ -68,12 +68,12 @@ def test_scores_through_a_server_are_those_of_the_model_itself(cli, tmp_path, se
 
 def test_a_broken_picture_is_abstained_with_the_servers_reason_and_the_rest_are_scored(server):
     from fullbench.core.picture import Picture
-    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies import judge_contestant_and_benchmark_specs
     from tests.judges.scorers.making import picture
 
     good, whole = picture(texture(1)), encoded(texture(2))
     short = Picture.from_any_bytes(whole[: len(whole) // 2], whole[: len(whole) // 2])
-    judge = judge_and_model_specs.judge_from_spec(f"scores:{server}?label=bright")
+    judge = judge_contestant_and_benchmark_specs.judge_from_spec(f"scores:{server}?label=bright")
     first, second = judge.judge([case(good, ballot=Number()), case(short, ballot=Number(), item="j")])
     assert judge.name.startswith("bright#")
     assert first.marks is not None
@@ -85,13 +85,13 @@ def test_a_score_server_has_a_token_metrics_and_a_limit(tmp_path, monkeypatch):
     from fullbench.errors import InputError, ModelError
     from fullbench.judges.scorers import remote_scorer
     from fullbench.judges.scorers.scorer_server import ScoreServer
-    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies import judge_contestant_and_benchmark_specs
     from tests.judges.scorers.making import picture
 
     monkeypatch.setattr(remote_scorer, "_WAITS", (0.01,))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "dim.py").write_text(BRIGHT.replace("bright", "dim"))
-    model = judge_and_model_specs.judge_from_spec("scorer:dim:dim")
+    model = judge_contestant_and_benchmark_specs.judge_from_spec("scorer:dim:dim")
     row = {"prompts": ["a"], "pictures": [base64.b64encode(picture(texture(1)).data()).decode()]}
 
     def answer(path, body=None, token="geheim"):
@@ -112,11 +112,11 @@ def test_a_score_server_has_a_token_metrics_and_a_limit(tmp_path, monkeypatch):
                 assert status == 401, path
                 assert "this server needs its token" in why
         with pytest.raises(ModelError, match="needs its token"):
-            judge_and_model_specs.judge_from_spec(f"scores:{server.url}")
+            judge_contestant_and_benchmark_specs.judge_from_spec(f"scores:{server.url}")
         with pytest.raises(InputError, match=r"'TOKEN_OF_DIM' with the token of http.* is not set"):
-            judge_and_model_specs.judge_from_spec(f"scores:{server.url}?key_env=TOKEN_OF_DIM")
+            judge_contestant_and_benchmark_specs.judge_from_spec(f"scores:{server.url}?key_env=TOKEN_OF_DIM")
         monkeypatch.setenv("TOKEN_OF_DIM", "geheim")
-        far = judge_and_model_specs.judge_from_spec(f"scores:{server.url}?key_env=TOKEN_OF_DIM")
+        far = judge_contestant_and_benchmark_specs.judge_from_spec(f"scores:{server.url}?key_env=TOKEN_OF_DIM")
         cases = [case(picture(texture(seed)), ballot=Number(), item=f"i{seed}") for seed in range(3)]
         assert [one.marks for one in far.judge(cases)] == [one.marks for one in model.judge(cases)]
         assert "geheim" not in json.dumps([far.name, dict(far.settings)])

@@ -8,9 +8,9 @@ import pytest
 from fullbench import Picture, Real
 from fullbench.errors import InputError, Unscorable
 from fullbench.judges.scorers import torch_scorer_base
-from fullbench.judges.scorers.batch_preprocessing import Recipe
+from fullbench.judges.scorers.batch_preprocessing_and_gpu_jpeg_decoding import Recipe
+from fullbench.judges.scorers.clip_activation_fusion_and_vision_compilation import fuse_activations
 from fullbench.judges.scorers.safe_picture_decoding import decode_picture
-from fullbench.judges.scorers.score_model_speedups import fuse_activations
 from fullbench.judges.scorers.scorer_judge import ScorerJudge
 from fullbench.judges.scorers.transformers_scorers import ContrastScorer
 from tests.judges.scorers import models

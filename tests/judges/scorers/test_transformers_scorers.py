@@ -16,7 +16,7 @@ from fullbench.judges.scorers.transformers_scorers import (
     MatchScorer,
     RewardScorer,
 )
-from fullbench.studies.judge_and_model_specs import judge_from_spec as judge_of
+from fullbench.studies.judge_contestant_and_benchmark_specs import judge_from_spec as judge_of
 from tests.judges.scorers import models
 from tests.judges.scorers.making import case, picture, texture
 

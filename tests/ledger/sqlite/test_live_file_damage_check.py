@@ -16,7 +16,7 @@ from fullbench import Ledger
 from fullbench.core.picture import Picture
 from fullbench.errors import LedgerError
 from fullbench.ledger.copies import backup_and_rescue
-from fullbench.ledger.sqlite import live_file_damage_check, missing_wal_marks
+from fullbench.ledger.sqlite import live_file_damage_check, missing_write_ahead_log_marks
 from tests.cli.test_interrupt import CASES, ITEMS, calls, data, start, wait_for  # noqa: F401  (`data` is a fixture)
 from tests.ledger.making import case, png, verdict
 from tests.support.fake_chat_server import FakeServer
@@ -99,7 +99,7 @@ def test_a_run_whose_log_is_deleted_stops_and_saves_everything(data, suffix):  #
     ids=["overwritten", "cut", "log cut"],
 )
 def test_damage_stops_the_writer_and_readable_rows_are_saved(tmp_path, monkeypatch, code, file, share):
-    monkeypatch.setattr(missing_wal_marks, "MAX_LOG_BYTES", 200_000)  # so that rows are in both files
+    monkeypatch.setattr(missing_write_ahead_log_marks, "MAX_LOG_BYTES", 200_000)  # so that rows are in both files
     path = tmp_path / "x.ledger"
     ledger = Ledger(path)
     fill(ledger, 0, 400)
@@ -174,7 +174,7 @@ def test_all_pages_are_checked_only_when_the_file_changed_by_another_hand(tmp_pa
     checks = []
     real = live_file_damage_check.LiveFiles._read_pages
     monkeypatch.setattr(live_file_damage_check.LiveFiles, "_read_pages", lambda self: (checks.append(1), real(self)))
-    monkeypatch.setattr(missing_wal_marks, "MAX_LOG_BYTES", 100_000)
+    monkeypatch.setattr(missing_write_ahead_log_marks, "MAX_LOG_BYTES", 100_000)
     path = tmp_path / "x.ledger"
     with Ledger(path) as ledger:
         fill(ledger, 0, 400)

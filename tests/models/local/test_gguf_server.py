@@ -18,7 +18,7 @@ from fullbench.core.model import Prompt
 from fullbench.errors import InputError, MissingExtra, ModelError, UserError
 from fullbench.models.local import gguf_server
 from fullbench.models.local.gguf_server import LocalServer, ServerOptions, ensure_server, smollm2_file
-from fullbench.studies import judge_and_model_specs
+from fullbench.studies import judge_contestant_and_benchmark_specs
 from tests.support.offline_tools import with_model
 
 HELLO = Prompt((Turn("user", ("What is the capital of France?",)),))
@@ -26,8 +26,8 @@ HELLO = Prompt((Turn("user", ("What is the capital of France?",)),))
 
 @with_model
 def test_two_specs_share_one_server_and_give_their_names():
-    one = judge_and_model_specs.contestant_from_spec("smollm2?max_tokens=8")
-    two = judge_and_model_specs.contestant_from_spec(f"gguf:{smollm2_file()}?max_tokens=8")
+    one = judge_contestant_and_benchmark_specs.contestant_from_spec("smollm2?max_tokens=8")
+    two = judge_contestant_and_benchmark_specs.contestant_from_spec(f"gguf:{smollm2_file()}?max_tokens=8")
     assert one.name == "smollm2-135m+t0+max8"
     assert two.name.startswith("SmolLM2-135M-Instruct")
     assert [reply.text for reply in one.answer([HELLO])] == [reply.text for reply in two.answer([HELLO])]
@@ -37,7 +37,7 @@ def test_two_specs_share_one_server_and_give_their_names():
 
 @with_model
 def test_a_server_that_died_is_started_again():
-    model = judge_and_model_specs.contestant_from_spec("smollm2?max_tokens=4&context=512")
+    model = judge_contestant_and_benchmark_specs.contestant_from_spec("smollm2?max_tokens=4&context=512")
     list(model.answer([HELLO]))
     gguf_server._running_servers[model.server_options].close()
     (reply,) = model.answer([HELLO])
@@ -82,11 +82,11 @@ def test_a_file_that_is_no_model_is_told(tmp_path):
     with pytest.raises(ModelError, match="cannot be served: it is no GGUF file"):
         LocalServer(ServerOptions(tmp_path / "bad.gguf"))
     with pytest.raises(InputError, match="there is no such file"):
-        judge_and_model_specs.contestant_from_spec("gguf:nowhere.gguf")
+        judge_contestant_and_benchmark_specs.contestant_from_spec("gguf:nowhere.gguf")
     with pytest.raises(InputError, match="names no file"):
-        judge_and_model_specs.contestant_from_spec("gguf")
+        judge_contestant_and_benchmark_specs.contestant_from_spec("gguf")
     with pytest.raises(InputError, match="takes no name"):
-        judge_and_model_specs.contestant_from_spec("smollm2:1.7b")
+        judge_contestant_and_benchmark_specs.contestant_from_spec("smollm2:1.7b")
 
 
 def test_missing_packages_are_named_with_the_command(monkeypatch, tmp_path):
@@ -100,7 +100,7 @@ def test_missing_packages_are_named_with_the_command(monkeypatch, tmp_path):
 @with_model
 @pytest.mark.parametrize("form", [Choice(), Score(1, 10), Likert(("很差", "一般", "很好"))], ids=lambda form: form.spec)
 def test_a_small_model_that_is_held_to_the_form_rules(form):
-    judge = judge_and_model_specs.judge_from_spec("smollm2?constrained=yes&mode=direct&context=1024")
+    judge = judge_contestant_and_benchmark_specs.judge_from_spec("smollm2?constrained=yes&mode=direct&context=1024")
     answers = tuple(Response.say("q", name, text) for name, text in (("a", "Red."), ("b", "It is blue. 蓝色。")))
     (verdict,) = judge.judge([Case(Item.ask("q", "What colour is the sky?"), answers, form)])
     assert form.allows(verdict.marks)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fullbench.models.local import rule_answers_from_tool_notes
-from fullbench.models.local.rule_answers_from_tool_notes import Query
+from fullbench.models.local import rule_based_answers_questions_and_verdicts
+from fullbench.models.local.rule_based_answers_questions_and_verdicts import Query
 from fullbench.models.response_fences_and_parser import JudgingRequest
-from fullbench.models.tools.notes_by_picture_tools import Notes
+from fullbench.models.tools.picture_notes_and_their_wording import Notes
 from fullbench.models.tools.text_image_fit_from_notes import picture_bag
 from fullbench.models.tools.toolbox import LIMITED_TOOLS, Toolbox
 from tests.cli.test_offline_peer_review import CHAIN
@@ -46,8 +46,8 @@ def test_each_of_the_chain_knows_all_that_the_next_knows(seen, query):
         wide, narrow = noted(more, seen), noted(less, seen)
         assert picture_bag(narrow).items() <= picture_bag(wide).items()
         known, part = (
-            rule_answers_from_tool_notes.answer_from_notes(query, wide),
-            rule_answers_from_tool_notes.answer_from_notes(query, narrow),
+            rule_based_answers_questions_and_verdicts.answer_from_notes(query, wide),
+            rule_based_answers_questions_and_verdicts.answer_from_notes(query, narrow),
         )
         if part is None:
             continue
@@ -60,12 +60,13 @@ def test_each_of_the_chain_knows_all_that_the_next_knows(seen, query):
 def test_nobody_is_ruled_down_for_knowing_more_than_another(seen, places, seed):
     """Whoever reviews answers to its own question: what it does not know it does not hold against anybody."""
     (one, two), reviewer = sorted(places[:2]), noted(CHAIN[places[2]], seen)
-    question = rule_answers_from_tool_notes.pose_question(reviewer, Random(seed))
+    question = rule_based_answers_questions_and_verdicts.pose_question(reviewer, Random(seed))
     answers = tuple(
-        rule_answers_from_tool_notes.answer_question(question, noted(CHAIN[place], seen)) for place in (one, two)
+        rule_based_answers_questions_and_verdicts.answer_question(question, noted(CHAIN[place], seen))
+        for place in (one, two)
     )
     for criterion in ("right", "how well it understands"):
-        assert not rule_answers_from_tool_notes.judge_answers(
+        assert not rule_based_answers_questions_and_verdicts.judge_answers(
             JudgingRequest(question, answers, criterion), reviewer
         ).endswith("[[B]]")
 
@@ -87,10 +88,10 @@ def test_and_each_knows_something_that_the_next_does_not(more, less, question):
         "text": ["NO PARKING", "24 HOURS"],
         "colours": {"grey": 0.4, "red": 0.2},
     }
-    query = rule_answers_from_tool_notes.parse_question(question)
-    assert rule_answers_from_tool_notes.answer_from_notes(
+    query = rule_based_answers_questions_and_verdicts.parse_question(question)
+    assert rule_based_answers_questions_and_verdicts.answer_from_notes(
         query, noted(more, seen)
-    ) != rule_answers_from_tool_notes.answer_from_notes(query, noted(less, seen))
+    ) != rule_based_answers_questions_and_verdicts.answer_from_notes(query, noted(less, seen))
 
 
 def test_a_part_is_named_and_versioned_after_its_whole():

@@ -12,10 +12,10 @@ from PIL import Image, ImageDraw, ImageFont
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError, UserError
 from fullbench.models.tools import toolbox
-from fullbench.models.tools.detector import Objects
 from fullbench.models.tools.detector_words import count_of, count_phrase, labels_named, plural_form
-from fullbench.models.tools.notes_by_picture_tools import MAX_LINES, Notes, Thing
+from fullbench.models.tools.everyday_object_detector import Objects
 from fullbench.models.tools.ocr import Text
+from fullbench.models.tools.picture_notes_and_their_wording import MAX_LINES, Notes, Thing
 from fullbench.models.tools.toolbox import Toolbox
 from tests.support.offline_tools import PHOTOS, blank, drawn, with_photos, with_tools
 

@@ -9,7 +9,7 @@ import pytest
 
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic, Gemini
-from fullbench.models.local.function_as_model import OfflineModel, echo_prompt
+from fullbench.models.local.offline_models_for_tests import OfflineModel, echo_prompt
 from fullbench.models.wire.batch_lines import parse_batch_line, reply_from_line, request_line, takes_batches
 from tests.models.conftest import ask
 from tests.support.batch_server import AnthropicService, GeminiService, chat

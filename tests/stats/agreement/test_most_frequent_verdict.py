@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fullbench.errors import Undefined
-from fullbench.stats.agreement.repeat_and_rephrasing_consistency import measure_steadiness
+from fullbench.stats.agreement.judge_repeat_and_contestant_rephrasing_consistency import measure_steadiness
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from("ABC")), min_size=30, max_size=60))

@@ -9,7 +9,7 @@ import statsmodels.api as sm
 from statsmodels.stats.proportion import proportion_confint
 
 from fullbench.errors import Undefined
-from fullbench.stats.intervals.bootstrap import Sample, jackknife_spread
+from fullbench.stats.intervals.bootstrap_and_jackknife import Sample, jackknife_spread
 from fullbench.stats.intervals.cluster_intervals import (
     NO_SPREAD,
     ONE_ITEM,

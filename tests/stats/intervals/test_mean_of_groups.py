@@ -6,7 +6,7 @@ from scipy.stats import pearsonr
 
 from fullbench.errors import Undefined
 from fullbench.stats.intervals import statistics_for_bootstrap
-from fullbench.stats.intervals.bootstrap import mean_of_groups
+from fullbench.stats.intervals.bootstrap_and_jackknife import mean_of_groups
 
 
 def test_it_is_the_mean_of_the_groups_own_figures():

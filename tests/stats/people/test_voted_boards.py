@@ -10,7 +10,7 @@ from fullbench.analysis.people.corrected_leaderboards import rows_with_enough_vo
 from fullbench.analysis.people.paired_verdicts_and_votes import Votes
 from fullbench.analysis.people.voted_rows_check import check_voted_rows
 from fullbench.stats.people.prediction_powered import corrected_mean
-from fullbench.stats.people.voted_and_unvoted_rows import differing_variables, stratified_chances
+from fullbench.stats.people.voted_versus_unvoted_row_test import differing_variables, stratified_chances
 from fullbench.stats.ratings.corrected_ratings import corrected_ratings
 from tests.stats.people.vote_worlds import SIZE, choose, make_world, truth
 

@@ -9,8 +9,8 @@ import pytest
 
 from fullbench.stats.intervals.normal_and_t_quantiles import student_quantile
 from fullbench.stats.ratings.match_counts import MatchCounts
-from fullbench.stats.ratings.penalised_ratings import CompleteRatings, rate_everyone
 from fullbench.stats.ratings.rank_ranges import rank_ranges
+from fullbench.stats.ratings.ratings_of_undefeated_and_unconnected_contestants import CompleteRatings, rate_everyone
 
 
 def rated(size: int, units: int, matches: int, seed: int = 0, spread: float = 1.0) -> CompleteRatings:

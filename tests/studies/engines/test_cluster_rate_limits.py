@@ -15,7 +15,7 @@ from fullbench.core.item import Turn
 from fullbench.errors import InputError, MissingExtra, ModelError
 from fullbench.models.net.rate_limits import CEILING, use_rate_limits
 from fullbench.models.net.server_rates_and_circuit_breakers import Provider
-from fullbench.studies import judge_and_model_specs
+from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.studies.engines.cluster_rate_limits import (
     LEASE,
     SILENT,
@@ -168,7 +168,9 @@ def test_models_of_two_processes_keep_one_limit():
         call = direct(RateLimitCoordinator())
 
         def ask(name: str) -> int:
-            model = judge_and_model_specs.contestant_from_spec(f"vllm:m@{server.url}?rpm=1200&concurrency=5")
+            model = judge_contestant_and_benchmark_specs.contestant_from_spec(
+                f"vllm:m@{server.url}?rpm=1200&concurrency=5"
+            )
             with use_rate_limits(WorkerRateLimits(name, call)):
                 model.__dict__["_provider"] = own = Provider(model.url, model.key)
                 own.join(model.limits)

@@ -15,10 +15,10 @@ from fullbench.core.model_call import Call
 from fullbench.errors import EngineError, ModelError
 from fullbench.ledger.ledger import Ledger
 from fullbench.parsing.random_check_codes import nonce_of
-from fullbench.studies import judge_and_model_specs
+from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.studies.engines import Budget, Engine, JobCounts, Stop
 from fullbench.studies.run.judge_cases import judge_cases
-from fullbench.studies.run.judging_kind import StudyRun
+from fullbench.studies.run.judging_study_kind import StudyRun
 from fullbench.studies.study_file import Study
 from tests.studies.engines.billing import PRICED, unheard
 from tests.support.data_builders import png
@@ -73,7 +73,7 @@ def ruled(ledger: Ledger, spec: str, count: int, engine: Engine, **rest: object)
 def heard(
     ledger: Ledger, spec: str, cases: Callable[[object], Iterator[Case]], engine: Engine, **rest: object
 ) -> JobCounts:
-    judge = judge_and_model_specs.judge_from_spec(spec)
+    judge = judge_contestant_and_benchmark_specs.judge_from_spec(spec)
     (tally,) = judge_cases([judge], cases, ledger, engine=engine, specs={judge.name: spec}, **rest)
     return tally
 
@@ -204,7 +204,7 @@ def test_a_judge_of_ones_own_module_travels_and_what_cannot_names_the_worker(eng
     with Ledger(tmp_path / "l.ledger") as ledger:
         (tally,) = judge_cases([own], docket(40), ledger, engine=engine)
         assert (tally.finished_count, {verdict.marks for verdict in ledger.verdicts("own")}) == (40, {(3.0,)})
-        judge = judge_and_model_specs.judge_from_spec(spec)
+        judge = judge_contestant_and_benchmark_specs.judge_from_spec(spec)
         told = r"the worker on \S+ \(node \w{8}\) cannot make what is to be asked: .*beside_the_run"
         with pytest.raises(EngineError, match=told):
             judge_cases([judge], docket(4), ledger, engine=engine, specs={judge.name: spec})

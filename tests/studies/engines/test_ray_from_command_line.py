@@ -16,7 +16,7 @@ import pytest
 from fullbench import Case, Item, Response, Score
 from fullbench.errors import EngineError
 from fullbench.ledger.ledger import Ledger
-from fullbench.studies import judge_and_model_specs
+from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.studies.engines import JobCounts, engine_from_spec
 from fullbench.studies.engines.ray_worker import MAX_SILENCE_SECONDS
 from fullbench.studies.run.judge_cases import judge_cases
@@ -307,7 +307,7 @@ def test_machines_that_come_are_used_and_those_that_go_are_not_missed(cluster, t
 
     with FakeServer(says="[[4]]", latency=0.2) as server, Ledger(tmp_path / "l.ledger") as ledger:
         spec = f"vllm:m@{server.url}?concurrency=40"
-        judge = judge_and_model_specs.judge_from_spec(spec)
+        judge = judge_contestant_and_benchmark_specs.judge_from_spec(spec)
         with engine_from_spec(f"ray:{cluster.address}") as joined:
             (tally,) = judge_cases([judge], docket, ledger, engine=joined, specs={judge.name: spec}, watch=Watch())
         assert tally.finished_count == len(list(ledger.verdicts())) == COUNT

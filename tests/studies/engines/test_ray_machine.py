@@ -14,7 +14,7 @@ import pytest
 
 from fullbench import Case, Item, Picture, Response, Score
 from fullbench.ledger.ledger import Ledger
-from fullbench.studies import judge_and_model_specs
+from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.studies.engines import engine_from_spec
 from fullbench.studies.engines.ray_worker import AHEAD
 from fullbench.studies.run.judge_cases import judge_cases
@@ -142,12 +142,12 @@ def test_a_picture_goes_once_to_a_machine_however_many_judges_see_it_there(stack
     machine = network.machine()
     cluster.add(machine).wait()
     judged_by = {f"vllm:{name}@{server.url}?concurrency=8" for name in "xyz"}
-    judges = {judge_and_model_specs.judge_from_spec(spec).name: spec for spec in judged_by}
+    judges = {judge_contestant_and_benchmark_specs.judge_from_spec(spec).name: spec for spec in judged_by}
     ledger = stack.enter_context(Ledger(tmp_path / "l.ledger"))
     joined = stack.enter_context(engine_from_spec(f"ray:{cluster.address}"))
     before = machine.received()
     judge_cases(
-        [judge_and_model_specs.judge_from_spec(spec) for spec in judges.values()],
+        [judge_contestant_and_benchmark_specs.judge_from_spec(spec) for spec in judges.values()],
         lambda _: showing(pictures),
         ledger,
         engine=joined,

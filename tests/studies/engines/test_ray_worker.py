@@ -20,7 +20,7 @@ import fullbench
 from fullbench import Case, Item, Response, Score
 from fullbench.errors import EngineError, ModelError
 from fullbench.judges.baselines import build_length_judge
-from fullbench.studies import judge_and_model_specs
+from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.studies.engines import ray_worker as worker_module
 from fullbench.studies.engines import rebuild_from_spec, wants_gpu
 from fullbench.studies.engines.cluster_rate_limits import RateLimitCoordinator, WorkerRateLimits
@@ -56,7 +56,7 @@ def cases(count: int, start: int = 0) -> list[Case]:
 
 def test_every_task_comes_back_once_and_room_follows_the_work():
     with FakeServer(says="[[4]]", latency=0.01) as server:
-        worker = started(judge_and_model_specs.judge_from_spec(f"vllm:m@{server.url}").judge)
+        worker = started(judge_contestant_and_benchmark_specs.judge_from_spec(f"vllm:m@{server.url}").judge)
         due, back, most, turn = cases(600), [], 0, WorkerTurn(room=AHEAD)
         while len(back) < 600:
             given, due = due[: turn.room], due[turn.room :]
@@ -70,7 +70,9 @@ def test_every_task_comes_back_once_and_room_follows_the_work():
 
 def test_a_halted_worker_drops_what_it_has_not_begun_and_waits_for_the_rest():
     with FakeServer(says="[[4]]", answers=4) as server:
-        worker = started(judge_and_model_specs.judge_from_spec(f"vllm:m@{server.url}?concurrency=4").judge)
+        worker = started(
+            judge_contestant_and_benchmark_specs.judge_from_spec(f"vllm:m@{server.url}?concurrency=4").judge
+        )
         given, back = cases(20), []
         back += worker.turn(given, more=False, halt=False).outcomes
         while not back:
@@ -118,31 +120,31 @@ def test_a_judge_that_cannot_be_made_is_told():
 
 
 def test_whoever_computes_by_itself_wants_a_gpu():
-    assert not wants_gpu(judge_and_model_specs.judge_from_spec("length"))
-    assert not wants_gpu(judge_and_model_specs.judge_from_spec("vllm:m@http://localhost:1/v1"))
-    assert not wants_gpu(judge_and_model_specs.judge_from_spec("clip:some/model?device=cpu"))
-    assert wants_gpu(judge_and_model_specs.judge_from_spec("clip:some/model"))
-    assert wants_gpu(judge_and_model_specs.judge_from_spec("clip:some/model?device=cuda:1"))
-    assert wants_gpu(judge_and_model_specs.judge_from_spec("local:some/model"))
+    assert not wants_gpu(judge_contestant_and_benchmark_specs.judge_from_spec("length"))
+    assert not wants_gpu(judge_contestant_and_benchmark_specs.judge_from_spec("vllm:m@http://localhost:1/v1"))
+    assert not wants_gpu(judge_contestant_and_benchmark_specs.judge_from_spec("clip:some/model?device=cpu"))
+    assert wants_gpu(judge_contestant_and_benchmark_specs.judge_from_spec("clip:some/model"))
+    assert wants_gpu(judge_contestant_and_benchmark_specs.judge_from_spec("clip:some/model?device=cuda:1"))
+    assert wants_gpu(judge_contestant_and_benchmark_specs.judge_from_spec("local:some/model"))
 
 
 def test_a_spec_that_means_something_else_there_is_found_out():
-    assert rebuild_from_spec("length", judge_and_model_specs.judge_from_spec, "length").name == "length"
+    assert rebuild_from_spec("length", judge_contestant_and_benchmark_specs.judge_from_spec, "length").name == "length"
     judge = build_length_judge("", {})
-    assert rebuild_from_spec("whatever", judge_and_model_specs.judge_from_spec, judge) is judge
+    assert rebuild_from_spec("whatever", judge_contestant_and_benchmark_specs.judge_from_spec, judge) is judge
     host = re.escape(socket.gethostname())
     # Both name the machine, for only one of many may lack something.
     with pytest.raises(EngineError, match=rf"means 'length' on the worker {host} and 'other'"):
-        rebuild_from_spec("other", judge_and_model_specs.judge_from_spec, "length")
+        rebuild_from_spec("other", judge_contestant_and_benchmark_specs.judge_from_spec, "length")
     with pytest.raises(EngineError, match=rf"worker on {host} cannot make 'digits'.*install"):
-        rebuild_from_spec("digits", judge_and_model_specs.judge_from_spec, "digits")
+        rebuild_from_spec("digits", judge_contestant_and_benchmark_specs.judge_from_spec, "digits")
 
 
 def test_what_retries_cost_is_told_with_every_turn_and_no_money_means_no_retries():
     """A server whose every reply is paid for and empty: the worker says what it spends before any outcome is there."""
     with FakeServer({"empty": 1.0}, says="[[4]]", latency=0.01) as server:
         spec = f"vllm:m@{server.url}?price_in=10000&price_out=0&attempts=1000&backoff=0.001&mode=direct&breaks=100000"
-        worker = started(judge_and_model_specs.judge_from_spec(spec).judge)
+        worker = started(judge_contestant_and_benchmark_specs.judge_from_spec(spec).judge)
         turns = [worker.turn(cases(2), more=False, halt=False)]
         while sum(turn.spent_dollars for turn in turns) < 20:
             turns.append(worker.turn([], more=False, halt=False))
@@ -187,7 +189,9 @@ def test_a_worker_whose_run_is_gone_begins_nothing_new_and_goes_on_when_it_is_he
     """A run that was killed, or a head: what waits in the queue is not asked, and so not paid for in vain."""
     monkeypatch.setattr(worker_module, "MAX_SILENCE_SECONDS", 0.3)
     with FakeServer(says="[[4]]", latency=0.05) as server:
-        worker = started(judge_and_model_specs.judge_from_spec(f"vllm:m@{server.url}?concurrency=1&mode=direct").judge)
+        worker = started(
+            judge_contestant_and_benchmark_specs.judge_from_spec(f"vllm:m@{server.url}?concurrency=1&mode=direct").judge
+        )
         back = worker.turn(cases(60), more=False, halt=False).outcomes
 
         def has_stopped() -> bool:

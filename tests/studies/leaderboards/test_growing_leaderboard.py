@@ -11,14 +11,14 @@ import pytest
 
 from fullbench.analysis.boards.leaderboard import build_boards
 from fullbench.analysis.boards.matches_from_verdicts import build_matches
-from fullbench.benchmarks.visit_bench.prompt_styles import build_judge as visit_judge
+from fullbench.benchmarks.visit_bench.prompt_styles_and_caption_ablation import build_judge as visit_judge
 from fullbench.core.item import Item
 from fullbench.core.model_call import Usage
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
-from fullbench.models.local.function_as_model import OfflineModel
+from fullbench.models.local.offline_models_for_tests import OfflineModel
 from fullbench.stats.ratings.next_match import Design
 from fullbench.studies.engines import Budget, Stop
 from fullbench.studies.leaderboards.growing_leaderboard import Board, Newcomer, Pool, uniform_cases
@@ -184,8 +184,8 @@ def test_a_gain_is_what_a_match_takes_off_the_variance():
 def test_one_budget_pays_for_answers_and_verdicts_together(tmp_path: Path, monkeypatch):
     """A server that charges a cent a call: with ten cents, answering eight items leaves two for judging."""
     from fullbench.core.model import Reply
-    from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.leaderboards import leaderboard_display, leaderboard_inputs_from_options
+    from fullbench.studies import judge_contestant_and_benchmark_specs
+    from fullbench.studies.leaderboards import leaderboard_inputs_from_options, leaderboard_settings_tables_and_page
 
     class Priced(OfflineModel):
         def answer(self, prompts):
@@ -197,14 +197,14 @@ def test_one_budget_pays_for_answers_and_verdicts_together(tmp_path: Path, monke
         return "Overall, Response A is better." if "Response A" in asked else "A kettle on a stove."
 
     made = Priced("m", said, price=(1.0, 1.0))
-    monkeypatch.setattr(judge_and_model_specs, "model_of", lambda *_: made)
+    monkeypatch.setattr(judge_contestant_and_benchmark_specs, "model_of", lambda *_: made)
     asked = leaderboard_inputs_from_options.LeaderboardRequest("visitbench", None, (), "offline:m", None, "offline:m")
     with Ledger(tmp_path / "l") as ledger:
         ready = leaderboard_inputs_from_options.prepare_leaderboard(
             asked, ledger, RunOptions(budget=0.10, quiet=True), answer=True
         )
         assert ready.job_counts[0].finished_count == 8
-        added = ready.board(ledger, leaderboard_display.parse_settings("both-agree", "half", 0)).add(
+        added = ready.board(ledger, leaderboard_settings_tables_and_page.parse_settings("both-agree", "half", 0)).add(
             ready.newcomer(1, 150, 0), budget=ready.budget
         )
         assert added.job_counts[0].finished_count == 2
@@ -215,7 +215,7 @@ def test_one_budget_pays_for_answers_and_verdicts_together(tmp_path: Path, monke
 def test_the_command_adds_a_model_and_shows_the_board(tmp_path: Path, monkeypatch):
     from typer.testing import CliRunner
 
-    from fullbench.benchmarks.visit_bench.items_from_release import SAMPLE
+    from fullbench.benchmarks.visit_bench.items_and_responses_from_release import SAMPLE
     from fullbench.cli.all_commands import app
 
     monkeypatch.chdir(tmp_path)

@@ -24,9 +24,9 @@ from fullbench.files.items_from_picture_folder import Pictures
 from fullbench.judges.peer_review.review_items_and_cases import BALLOT, CRITERIA
 from fullbench.judges.prompted_judge import PromptedJudge
 from fullbench.ledger.ledger import Ledger
-from fullbench.models.local.function_as_model import OfflineModel
-from fullbench.studies.exchange.rerender_prompts import sent_prompts
-from fullbench.studies.judge_and_model_specs import correlation_from_spec
+from fullbench.models.local.offline_models_for_tests import OfflineModel
+from fullbench.studies.exchange.sent_prompts_rebuilt_from_ledger import sent_prompts
+from fullbench.studies.judge_contestant_and_benchmark_specs import correlation_from_spec
 from fullbench.studies.peer_review.peer_review_steps import PeerReview
 from fullbench.synthetic.item_generator import build_items
 from fullbench.synthetic.pixel_reading_contestants import build_contestants

@@ -9,7 +9,7 @@ import pytest
 
 import fullbench
 from fullbench import Ledger
-from fullbench.studies.rewards.reward_rows import reward_rows
+from fullbench.studies.rewards.training_prompts_as_items_and_responses import reward_rows
 from tests.studies.test_dpo_training import tokenizer
 from tests.support.scripted_server import ScriptedServer
 

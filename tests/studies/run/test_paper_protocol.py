@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fullbench.errors import InputError
-from fullbench.studies.run.judging_kind import StudyRun
+from fullbench.studies.run.judging_study_kind import StudyRun
 from fullbench.studies.study_file import Study
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.studies.run.study_inputs import load_benchmark_release
-from fullbench.training.critic.data.prompts import PromptSettings
+from fullbench.studies.run.study_items_responses_and_labels import load_benchmark_release
+from fullbench.training.critic.data.prompt_settings import PromptSettings
 from fullbench.training.critic.data.scored_answers import build_scored_answers
 from tests.training.critic import tiny
 

@@ -16,11 +16,11 @@ from fullbench import Case, Choice, Item, Real, Response, Score
 from fullbench.cli.all_commands import app
 from fullbench.errors import InputError
 from fullbench.files.row_writers import write_rows
-from fullbench.studies.judge_and_model_specs import judge_from_spec as judge_of
+from fullbench.studies.judge_contestant_and_benchmark_specs import judge_from_spec as judge_of
 from fullbench.studies.run.progress_display import LineWatch
 from fullbench.training.critic import light_critic
 from fullbench.training.critic.critic_metadata import Critic
-from fullbench.training.critic.data.prompts import PromptSettings
+from fullbench.training.critic.data.prompt_settings import PromptSettings
 from fullbench.training.critic.data.scored_answers import ScoredAnswer
 from fullbench.training.critic.light_critic import answer_measures
 from tests.training.critic.making import files, options

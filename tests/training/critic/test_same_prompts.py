@@ -16,7 +16,7 @@ from fullbench.judges.critic_prompts_with_task_rules import RULES, load_critic_t
 from fullbench.training.critic.critic_judge import CutJudge
 from fullbench.training.critic.critic_metadata import Critic
 from fullbench.training.critic.data.encoding import Encoder
-from fullbench.training.critic.data.prompts import PromptSettings
+from fullbench.training.critic.data.prompt_settings import PromptSettings
 from fullbench.training.critic.data.scored_answers import build_scored_answers, record_from_files
 from tests.support.commands import write_rows
 

@@ -207,7 +207,7 @@ def test_rounds_of_drawing_and_marking_make_red_pictures_and_go_on_after_a_kill(
 
 @pytest.mark.parametrize("way", ["best", "weighted", "dpo"])
 def test_a_device_with_little_memory_learns_the_same_in_parts(tmp_path, capsys, way):
-    from fullbench.training.generator.preference_tuning import Feedback, TuningSettings, tune_weights
+    from fullbench.training.generator.judge_preference_tuning_methods import Feedback, TuningSettings, tune_weights
     from tests.training.generator.toy.sheet_generator import SheetGenerator
 
     class Small(SheetGenerator):

@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError
 
 from fullbench.errors import InputError
 from fullbench.web.accounts import (
-    account_tables,
+    account_and_shared_site_tables,
     audit_log,
     invitations,
     passwords,
@@ -18,7 +18,7 @@ from fullbench.web.accounts import (
     users,
 )
 from fullbench.web.database import read_transaction, write_transaction
-from fullbench.web.page_access import SESSION
+from fullbench.web.route_access_connection_and_csrf_checks import SESSION
 from tests.web.conftest import PASSWORD, Visitor, person, signed_in
 
 
@@ -87,14 +87,18 @@ def test_the_database_holds_no_secret(app, organiser):
     token = re.search(r"fb_[\w-]{43}", page)[0]
     link = re.search(r"/join/([\w-]{43})", organiser.submit("/people/invite", {"role": "viewer"}).text)[1]
     with read_transaction(app.state.engine) as connection:
-        rows = [row for table in account_tables.metadata.sorted_tables for row in connection.execute(select(table))]
+        rows = [
+            row
+            for table in account_and_shared_site_tables.metadata.sorted_tables
+            for row in connection.execute(select(table))
+        ]
     text = repr(rows)
     for secret in (token, link, organiser.cookies[SESSION], PASSWORD):
         assert secret not in text
 
 
 def test_sessions_end_when_idle_and_when_old(app, settings, annotator):
-    table = account_tables.sessions
+    table = account_and_shared_site_tables.sessions
     assert annotator.get("/work").status_code == 200
     with write_transaction(app.state.engine) as connection:
         connection.execute(update(table).values(seen=time.time() - settings.idle - 1))
@@ -108,7 +112,7 @@ def test_sessions_end_when_idle_and_when_old(app, settings, annotator):
 
 
 def test_a_session_in_use_goes_on(app, settings, annotator):
-    table = account_tables.sessions
+    table = account_and_shared_site_tables.sessions
     with write_transaction(app.state.engine) as connection:
         connection.execute(update(table).values(seen=time.time() - settings.idle / 2))
     assert annotator.get("/work").status_code == 200
@@ -177,7 +181,10 @@ def test_the_audit_trail_says_who_did_what(app, organiser, annotator, client):
     with write_transaction(app.state.engine) as connection:
         for number in range(60):
             audit_log.write_entry(connection, organiser.user, "invited", str(number))
-    for change in (delete(account_tables.audit), update(account_tables.audit).values(name="somebody else")):
+    for change in (
+        delete(account_and_shared_site_tables.audit),
+        update(account_and_shared_site_tables.audit).values(name="somebody else"),
+    ):
         with pytest.raises(DBAPIError, match="append-only"), write_transaction(app.state.engine) as connection:
             connection.execute(change)
     assert re.search(r"/audit\?before=\d+", organiser.get("/audit").text)
@@ -195,7 +202,9 @@ def test_signing_in_is_limited_by_name_and_by_address(app, client, monkeypatch):
         monkeypatch.setattr(sign_in_protection, "ADDRESS_LIMIT", 5)
         assert client.submit("/login", {"name": "somebody", "password": "guess guess"}).status_code == 429
         with write_transaction(app.state.engine) as connection:
-            connection.execute(update(account_tables.attempts).values(at=time.time() - sign_in_protection.WINDOW - 1))
+            connection.execute(
+                update(account_and_shared_site_tables.attempts).values(at=time.time() - sign_in_protection.WINDOW - 1)
+            )
         assert client.submit("/login", {"name": "victim", "password": PASSWORD}).status_code == 303
 
 

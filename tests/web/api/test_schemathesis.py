@@ -14,7 +14,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from fullbench.web.results.catalogue import fill_catalogue
-from fullbench.web.site_settings import Settings
+from fullbench.web.site_settings_and_worker_transfer import Settings
 from tests.web.api.test_api import Script
 from tests.web.results import making
 

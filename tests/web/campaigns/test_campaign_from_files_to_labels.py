@@ -12,15 +12,15 @@ from fullbench import Item, Picture, Response, Score, Verdict
 from fullbench.core.case import Case
 from fullbench.files.row_readers import read_rows
 from fullbench.ledger.ledger import Ledger
-from fullbench.web.accounts.account_tables import users
+from fullbench.web.accounts.account_and_shared_site_tables import users
 from fullbench.web.app import create_app
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.votes import vote_export
-from fullbench.web.campaigns.votes.counted_votes import task_contents
+from fullbench.web.campaigns.votes.counted_vote_loader import task_contents
 from fullbench.web.database import read_transaction, write_transaction
-from fullbench.web.results import hidden_cases
+from fullbench.web.results import hidden_cases_and_results
 from fullbench.web.results.catalogue.catalogue_board_and_page_updater import update_catalogue
-from fullbench.web.site_settings import Settings
+from fullbench.web.site_settings_and_worker_transfer import Settings
 from tests.support.data_builders import png
 from tests.web.campaigns.test_annotator_pages import field, vote
 from tests.web.conftest import signed_in
@@ -124,7 +124,7 @@ def test_cases_are_withheld_until_the_end(app, organiser, settings):
 
     def sees(visitor):
         with read_transaction(app.state.engine) as connection:
-            hidden_keys = hidden_cases.hidden_case_keys(connection, visitor and visitor.user, cases)
+            hidden_keys = hidden_cases_and_results.hidden_case_keys(connection, visitor and visitor.user, cases)
             return [case not in hidden_keys for case in cases]
 
     with Ledger(settings.ledger, read_only=True) as ledger:

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import delete, func, select
 
 from fullbench import Item, Response
-from fullbench.web.accounts.account_tables import sessions as sessions_table
+from fullbench.web.accounts.account_and_shared_site_tables import sessions as sessions_table
 from fullbench.web.campaigns.campaign_tables import studies
 from fullbench.web.campaigns.campaigns import Campaign, CampaignPlan
 from fullbench.web.campaigns.create import campaign_from_data, effort_estimate

@@ -18,9 +18,9 @@ import pytest
 from PIL import Image
 
 from fullbench.web.campaigns import campaigns
-from fullbench.web.campaigns.votes.annotator_agreement_and_quality import campaign_progress
+from fullbench.web.campaigns.votes.progress_annotator_agreement_and_joined_votes import campaign_progress
 from fullbench.web.database import read_transaction
-from fullbench.web.page_access import SESSION
+from fullbench.web.route_access_connection_and_csrf_checks import SESSION
 from tests.web.conftest import Live, start_live
 
 PIECE = 4 * 1024 * 1024

@@ -16,13 +16,13 @@ from fullbench.web.campaigns.create.task_inputs import split_known_tasks
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.tasks.task_kind_base import Rules
 from fullbench.web.campaigns.tasks.task_kinds import Pair
-from fullbench.web.campaigns.votes.annotator_agreement_and_quality import agreement_table
-from fullbench.web.campaigns.votes.counted_votes import load_counted_votes
+from fullbench.web.campaigns.votes.counted_vote_loader import load_counted_votes
 from fullbench.web.campaigns.votes.leaderboard_and_task_list import label_text
+from fullbench.web.campaigns.votes.progress_annotator_agreement_and_joined_votes import agreement_table
 from fullbench.web.campaigns.votes.vote_export import export_to_ledger, picture_finder
 from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater
-from fullbench.web.site_settings import Settings
+from fullbench.web.site_settings_and_worker_transfer import Settings
 from tests.support.campaign_tasks import add_known_tasks, add_tasks
 from tests.support.commands import write_rows
 from tests.support.wait_until import until

@@ -10,7 +10,7 @@ import pytest
 from fullbench import Item, Picture, Response
 from fullbench.core.item import Turn
 from fullbench.errors import InputError
-from fullbench.web import picture_serving
+from fullbench.web import picture_checks_storage_and_serving
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.votes import vote_export
@@ -111,7 +111,10 @@ def test_a_browser_draws_the_parts_in_their_places(desk):  # noqa: F811
     data = [picture.data() for picture in PICTURES]
     with write_transaction(desk.live.engine) as connection:
         owner = add_person(connection, "Olga", "organiser")
-        stored = [picture_serving.store_upload(connection, desk.live.settings, owner, one).picture for one in data]
+        stored = [
+            picture_checks_storage_and_serving.store_upload(connection, desk.live.settings, owner, one).picture
+            for one in data
+        ]
         made = campaigns.create_campaign(connection, campaigns.CampaignPlan("talk", "pair"))
         parts = ("Before.", stored[0], "Between.", stored[1], "Behind.")
         item = Item("talk", (Turn("user", ("Hello.", stored[2])), Turn("user", parts)))

@@ -7,13 +7,13 @@ from sqlalchemy import delete, select
 
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.accounts import sessions
-from fullbench.web.accounts.account_tables import sessions as sessions_table
-from fullbench.web.accounts.account_tables import users as users_table
+from fullbench.web.accounts.account_and_shared_site_tables import sessions as sessions_table
+from fullbench.web.accounts.account_and_shared_site_tables import users as users_table
 from fullbench.web.accounts.users import COLUMNS, user_from_row
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaign_tables import votes
 from fullbench.web.database import read_transaction, write_transaction
-from fullbench.web.page_access import SESSION
+from fullbench.web.route_access_connection_and_csrf_checks import SESSION
 from tests.support.browser_pages import PATIENCE
 from tests.support.campaign_tasks import add_tasks
 from tests.support.wait_until import until

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from fullbench import Item, Response
-from fullbench.web import picture_serving
+from fullbench.web import picture_checks_storage_and_serving
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.database import write_transaction
@@ -29,7 +29,9 @@ def read(desk):  # noqa: F811
     Image.effect_noise((1600, 1000), 60).save(data, "PNG")
     with write_transaction(desk.live.engine) as connection:
         owner = add_person(connection, "Olga", "organiser")
-        shown = picture_serving.store_upload(connection, desk.live.settings, owner, data.getvalue()).picture
+        shown = picture_checks_storage_and_serving.store_upload(
+            connection, desk.live.settings, owner, data.getvalue()
+        ).picture
         study = campaigns.create_campaign(connection, campaigns.CampaignPlan("read", "pair"))
         items = [Item.ask(f"q{number}", "How many?", shown) for number in range(2)]
         add_tasks(

@@ -10,7 +10,7 @@ import zipfile
 
 import pytest
 
-from fullbench.web.site_settings import Settings
+from fullbench.web.site_settings_and_worker_transfer import Settings
 from tests.support.data_builders import png
 
 PARCEL = "0123456789abcdef"

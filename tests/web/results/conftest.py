@@ -13,7 +13,7 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.web.app import create_app
 from fullbench.web.database import engine_for, upgrade_schema
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater, fill_catalogue, rater_pseudonyms
-from fullbench.web.site_settings import Settings
+from fullbench.web.site_settings_and_worker_transfer import Settings
 from tests.support.browser_pages import PATIENCE
 from tests.web.results import making
 

@@ -19,7 +19,7 @@ from sqlalchemy import func, select
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import engine_for, read_transaction, upgrade_schema
 from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import get_state
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import get_state
 from fullbench.web.results.lists import case_list, verdict_list
 from fullbench.web.results.lists import case_list as case_rows
 from fullbench.web.results.lists.verdict_filters import Filter

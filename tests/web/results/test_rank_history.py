@@ -19,7 +19,7 @@ from fullbench.web.database import read_transaction
 from fullbench.web.results.boards import board_store
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater
 from fullbench.web.results.site.page_urls import ServedPageUrls
-from fullbench.web.site_settings import Settings
+from fullbench.web.site_settings_and_worker_transfer import Settings
 
 START, DAY = 1_790_000_000.0, 86400.0
 CAME = {"早": 0, "one": 0, "two": 0, "strong": 1, "late": 3}

@@ -17,7 +17,7 @@ from fullbench.web.database import write_transaction
 from fullbench.web.results.boards import board_store
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater, catalogue_tables, panels_created_on_site
 from fullbench.web.results.site.page_urls import ServedPageUrls
-from fullbench.web.site_settings import Settings
+from fullbench.web.site_settings_and_worker_transfer import Settings
 from tests.support.campaign_tasks import add_tasks
 from tests.web.campaigns.conftest import pair
 from tests.web.conftest import signed_in

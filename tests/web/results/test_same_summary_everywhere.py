@@ -12,12 +12,12 @@ import pytest
 
 from fullbench.analysis import standard_verdict_tables
 from fullbench.analysis.summary.study_summary import CONTESTANTS, JUDGES, sentences_of
-from fullbench.core.notebook_display import NotebookDisplay
+from fullbench.core.registered_display_and_frame_functions import NotebookDisplay
 from fullbench.reports.table_formats import render_table
 from fullbench.studies.notebook_api import report
 from fullbench.web.app import create_app
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater
-from fullbench.web.site_settings import Settings
+from fullbench.web.site_settings_and_worker_transfer import Settings
 from tests.analysis.summary.made_ledgers import Made, MadeJudge
 from tests.support.commands import cli
 from tests.web.api.test_api import Script

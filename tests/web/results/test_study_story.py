@@ -21,7 +21,7 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.web.app import create_app
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater
 from fullbench.web.results.pages import social_card
-from fullbench.web.site_settings import Settings
+from fullbench.web.site_settings_and_worker_transfer import Settings
 from tests.support.data_builders import Talker, png
 from tests.web.conftest import Visitor
 from tests.web.results import making

@@ -25,9 +25,9 @@ from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note, join_notes, word_note
 from fullbench.core.verdict_record import Pairing
 from fullbench.errors import Undefined
-from fullbench.stats.agreement import ranking_agreement
+from fullbench.stats.agreement import per_item_ranking_agreement
 from fullbench.stats.intervals import statistics_for_bootstrap
-from fullbench.stats.intervals.bootstrap import Statistic, mean_of_groups
+from fullbench.stats.intervals.bootstrap_and_jackknife import Statistic, mean_of_groups
 
 WIDTH = 2
 """Number of metric columns per table."""
@@ -182,8 +182,8 @@ _CHOICES: Mapping[str, Statistic] = {
     "kappa": statistics_for_bootstrap.weighted_cohen_kappa,
 }
 _ORDERS: Mapping[str, Callable[[str, str], float]] = {
-    "edit distance": ranking_agreement.edit_distance,
-    "Kendall": ranking_agreement.rank_correlation,
+    "edit distance": per_item_ranking_agreement.edit_distance,
+    "Kendall": per_item_ranking_agreement.rank_correlation,
     "same order": lambda ours, theirs: float(ours == theirs),
     "same first": lambda ours, theirs: float(ours[0] == theirs[0]),
 }

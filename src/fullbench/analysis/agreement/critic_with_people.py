@@ -19,7 +19,7 @@ from fullbench.core.verdict_record import Pairing, Record
 from fullbench.errors import InputError
 from fullbench.stats.agreement import two_raters as agree
 from fullbench.stats.intervals import statistics_for_bootstrap
-from fullbench.stats.intervals.bootstrap import Statistic
+from fullbench.stats.intervals.bootstrap_and_jackknife import Statistic
 from fullbench.stats.paired_comparison_and_test_corrections import paired_difference
 
 Bands = Sequence[tuple[float, float]]

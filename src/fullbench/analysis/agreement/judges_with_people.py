@@ -18,11 +18,11 @@ from fullbench.core.translatable_note import Note, error_sentence
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Pairing, Record
 from fullbench.errors import Undefined
-from fullbench.stats.agreement import ranking_agreement
+from fullbench.stats.agreement import per_item_ranking_agreement
 from fullbench.stats.agreement import two_raters as agree
 from fullbench.stats.agreement.vote_rules_and_dawid_skene import VoteRule
 from fullbench.stats.intervals import statistics_for_bootstrap
-from fullbench.stats.intervals.bootstrap import bootstrap
+from fullbench.stats.intervals.bootstrap_and_jackknife import bootstrap
 from fullbench.stats.intervals.cluster_intervals import FROM_ZERO, Scale
 
 ALL = "all"
@@ -136,7 +136,7 @@ def _has_ties(pairing: Pairing) -> bool:
 def distance_of_orders(
     marks: Sequence[float],
     other_marks: Sequence[float],
-    single: Callable[[str, str], float] = ranking_agreement.edit_distance,
+    single: Callable[[str, str], float] = per_item_ranking_agreement.edit_distance,
 ) -> float:
     """Return the mean of a metric of two rankings over every way to break their ties.
 
@@ -171,12 +171,20 @@ AGREEMENT_METRICS: Mapping[str, Mapping[str, AgreementMetric]] = {
         "kappa": _choice_metric(agree.cohen_kappa),
     },
     "rankings": {
-        "edit distance": _ranking_metric(ranking_agreement.mean_edit_distance, ranking_agreement.edit_distance),
-        "Kendall": _ranking_metric(
-            ranking_agreement.mean_rank_correlation, ranking_agreement.rank_correlation, agree.SIGNED_SCALE
+        "edit distance": _ranking_metric(
+            per_item_ranking_agreement.mean_edit_distance, per_item_ranking_agreement.edit_distance
         ),
-        "same order": _ranking_metric(ranking_agreement.exact_match, lambda ours, theirs: float(ours == theirs)),
-        "same first": _ranking_metric(ranking_agreement.top_match, lambda ours, theirs: float(ours[0] == theirs[0])),
+        "Kendall": _ranking_metric(
+            per_item_ranking_agreement.mean_rank_correlation,
+            per_item_ranking_agreement.rank_correlation,
+            agree.SIGNED_SCALE,
+        ),
+        "same order": _ranking_metric(
+            per_item_ranking_agreement.exact_match, lambda ours, theirs: float(ours == theirs)
+        ),
+        "same first": _ranking_metric(
+            per_item_ranking_agreement.top_match, lambda ours, theirs: float(ours[0] == theirs[0])
+        ),
     },
 }
 

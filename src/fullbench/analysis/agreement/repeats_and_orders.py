@@ -20,7 +20,7 @@ from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note, error_sentence, word_note
 from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
-from fullbench.stats.agreement.repeat_and_rephrasing_consistency import Steadiness, measure_steadiness
+from fullbench.stats.agreement.judge_repeat_and_contestant_rephrasing_consistency import Steadiness, measure_steadiness
 
 BINS = 6
 MANY = 10

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.boards.leaderboard import Board
-from fullbench.analysis.boards.unusable_by_contestant import unusable_counts, with_unusable_column
+from fullbench.analysis.boards.unusable_verdicts_and_bounds_by_contestant import unusable_counts, with_unusable_column
 from fullbench.analysis.scope_suffixes_of_table_titles import mean_label
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.built_in_table_columns import data_column, table_columns

@@ -10,7 +10,7 @@ import numpy as np
 
 from fullbench.analysis.boards.leaderboard import rank_text
 from fullbench.analysis.boards.matches_from_verdicts import build_matches
-from fullbench.analysis.boards.unusable_by_contestant import unusable_counts, with_unusable_column
+from fullbench.analysis.boards.unusable_verdicts_and_bounds_by_contestant import unusable_counts, with_unusable_column
 from fullbench.analysis.people.paired_verdicts_and_votes import family_verdicts
 from fullbench.analysis.scope_suffixes_of_table_titles import family_suffix, scope_suffix
 from fullbench.columns.verdict_columns import Columns, Family
@@ -19,7 +19,7 @@ from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note, error_sentence
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import Undefined
-from fullbench.stats.bias.disagreement_causes_of_two_judges import CAUSES, judge_disagreements
+from fullbench.stats.bias.disagreement_from_place_length_and_sharpness import CAUSES, judge_disagreements
 from fullbench.stats.ratings.joint_rating_model import JointRatings, Votes, fit_joint_model
 from fullbench.stats.ratings.rank_ranges import rank_ranges_of_estimates
 

@@ -22,7 +22,7 @@ from fullbench.analysis.boards.matches_from_verdicts import (
     build_matches,
     strongest_preferences,
 )
-from fullbench.analysis.boards.unusable_by_contestant import unusable_counts, unusable_notes
+from fullbench.analysis.boards.unusable_verdicts_and_bounds_by_contestant import unusable_counts, unusable_notes
 from fullbench.analysis.boards.votes_to_decide import votes_to_decide_columns
 from fullbench.analysis.boards.win_shares_and_mean_marks import (
     compute_mean_marks,
@@ -46,9 +46,9 @@ from fullbench.errors import InputError, Undefined
 from fullbench.stats.agreement.vote_rules_and_dawid_skene import VoteRule
 from fullbench.stats.ratings.elo import elo_ratings
 from fullbench.stats.ratings.match_counts import MatchCounts
-from fullbench.stats.ratings.penalised_ratings import CompleteRatings, rate_everyone
 from fullbench.stats.ratings.rank_ranges import rank_ranges, rank_ranges_of_estimates
 from fullbench.stats.ratings.rating_diagnostics import find_cycles, neighbour_separability
+from fullbench.stats.ratings.ratings_of_undefeated_and_unconnected_contestants import CompleteRatings, rate_everyone
 from fullbench.stats.ratings.tie_models import Ties
 
 

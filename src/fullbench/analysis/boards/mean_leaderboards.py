@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from fullbench.analysis.boards.leaderboard import Key, Settings, rank_text
-from fullbench.analysis.boards.unusable_by_contestant import unusable_counts, unusable_notes
+from fullbench.analysis.boards.unusable_verdicts_and_bounds_by_contestant import unusable_counts, unusable_notes
 from fullbench.analysis.boards.win_shares_and_mean_marks import compute_mean_marks
 from fullbench.analysis.people.joined_votes import join_column_votes, merge_lead_verdicts
 from fullbench.analysis.scope_suffixes_of_table_titles import mean_heading

@@ -18,8 +18,8 @@ from fullbench.core.translatable_note import Note
 from fullbench.stats.array_checks import Floats
 from fullbench.stats.people.power_analysis import MOST_VOTES, PairVotes, explained_share
 from fullbench.stats.ratings.corrected_ratings import CorrectedRatings
-from fullbench.stats.ratings.penalised_ratings import CompleteRatings
 from fullbench.stats.ratings.rank_ranges import Ranks
+from fullbench.stats.ratings.ratings_of_undefeated_and_unconnected_contestants import CompleteRatings
 
 POWER = 0.8
 POINTS = 400 / math.log(10)

@@ -12,13 +12,6 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from fullbench.analysis import standard_verdict_tables
-from fullbench.analysis.peer_review.distance_to_truth import (
-    ablation_table,
-    gamma_table,
-    nearness_table,
-    number_from_cell,
-    sample_size_table,
-)
 from fullbench.analysis.peer_review.ground_truth import (
     Truth,
     outcome_for_first,
@@ -47,6 +40,13 @@ from fullbench.analysis.peer_review.reviews_from_record import (
     reviewer_of,
 )
 from fullbench.analysis.peer_review.shared_bias_warnings import bias_warning_table
+from fullbench.analysis.peer_review.truth_correlation_by_method_and_settings import (
+    ablation_table,
+    gamma_table,
+    nearness_table,
+    number_from_cell,
+    sample_size_table,
+)
 from fullbench.core.built_in_table_columns import influence_column, table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.rubric import CORRECTNESS, VISUAL

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.analysis.boards.leaderboard import Key, rank_text
-from fullbench.analysis.boards.unusable_by_contestant import unusable_counts, unusable_notes
+from fullbench.analysis.boards.unusable_verdicts_and_bounds_by_contestant import unusable_counts, unusable_notes
 from fullbench.analysis.boards.votes_to_decide import (
     COLUMN,
     VotedRows,
@@ -25,8 +25,8 @@ from fullbench.analysis.boards.votes_to_decide import (
 )
 from fullbench.analysis.item_clustered_means_and_shares import SHARE, mean_estimate, scale_of
 from fullbench.analysis.people import paired_verdicts_and_votes
-from fullbench.analysis.people.corrected_accuracy import corrected_accuracy_table
 from fullbench.analysis.people.joined_votes import RULE_DESCRIPTIONS
+from fullbench.analysis.people.judge_accuracy_corrected_by_votes import corrected_accuracy_table
 from fullbench.analysis.people.paired_verdicts_and_votes import (
     KeyedValues,
     Votes,
@@ -58,9 +58,8 @@ from fullbench.stats.people.prediction_powered import (
     stack_predictions,
 )
 from fullbench.stats.ratings.corrected_ratings import CorrectedRatings, corrected_ratings
-from fullbench.stats.ratings.judge_scale_against_people import ScaleComparison
+from fullbench.stats.ratings.judge_scale_and_bias_against_people import ScaleComparison
 from fullbench.stats.ratings.match_counts import MatchCounts
-from fullbench.stats.ratings.penalised_ratings import CompleteRatings, rate_everyone
 from fullbench.stats.ratings.rank_ranges import (
     Rank,
     Ranks,
@@ -68,6 +67,7 @@ from fullbench.stats.ratings.rank_ranges import (
     rank_ranges_of_covariance,
     rank_ranges_of_estimates,
 )
+from fullbench.stats.ratings.ratings_of_undefeated_and_unconnected_contestants import CompleteRatings, rate_everyone
 
 RATING, MATCHES_WON = "rating", "matches won"
 TOGETHER = Note("corrected.together")

@@ -13,7 +13,7 @@ from hashlib import blake2b
 import numpy as np
 
 from fullbench.analysis.people import paired_verdicts_and_votes
-from fullbench.analysis.people.votes_needed import Outlook, estimate_outlook
+from fullbench.analysis.people.votes_needed_for_ratings import Outlook, estimate_outlook
 from fullbench.columns.verdict_columns import Columns, Family
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE

@@ -11,7 +11,7 @@ from fullbench.analysis.people.paired_verdicts_and_votes import Floats, Votes
 from fullbench.core.language_and_words import length_of
 from fullbench.core.translatable_note import Note, join_notes
 from fullbench.core.verdict_record import Record
-from fullbench.stats.people.voted_and_unvoted_rows import RowDifference, differing_variables, stratified_chances
+from fullbench.stats.people.voted_versus_unvoted_row_test import RowDifference, differing_variables, stratified_chances
 
 _MOST_TAG_VALUES = 20
 """Tags with more values than this, such as an author's name, are not compared."""

@@ -20,8 +20,12 @@ from fullbench.analysis.agreement.judges_with_people import (
     compare_with_people,
 )
 from fullbench.analysis.agreement.with_single_votes import single_vote_table
-from fullbench.analysis.bias import bias_probes
-from fullbench.analysis.bias.bias_finding import SHORT_NOTES, Finding, correct_for_multiple_tests
+from fullbench.analysis.bias import judge_biases_compared_with_people
+from fullbench.analysis.bias.finding_type_and_multiple_test_correction import (
+    SHORT_NOTES,
+    Finding,
+    correct_for_multiple_tests,
+)
 from fullbench.analysis.record_from_verdict_columns import comparable_record
 from fullbench.analysis.views.view_verdict_helpers import waiting_mask
 from fullbench.columns.verdict_columns import Columns
@@ -151,7 +155,7 @@ def _claimed_biases(
         comparison = comparisons.get(criterion)
         if not verdicts.self_matches().all():
             known = comparison or PeopleComparison(Record(()), PEOPLE, {})
-            findings[criterion] = bias_probes.bias_findings(known, judge, judge_verdicts=verdicts)
+            findings[criterion] = judge_biases_compared_with_people.bias_findings(known, judge, judge_verdicts=verdicts)
     corrected = iter(correct_for_multiple_tests([finding for part in findings.values() for finding in part]))
     flagged = {criterion: [next(corrected) for _ in part] for criterion, part in findings.items()}
     return {

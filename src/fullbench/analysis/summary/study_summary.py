@@ -10,7 +10,7 @@ import numpy as np
 
 from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL, scope_suffix
 from fullbench.analysis.summary.judge_trust import TRUST_WORDS, Trust, is_baseline, judge_trusts, trust_note
-from fullbench.analysis.summary.leading_contestants import Leaders, leading_contestants
+from fullbench.analysis.summary.leading_contestants_in_tiers import Leaders, leading_contestants
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.table import Cell, Column, Table

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from fullbench.audit.cases import picture_variants, text_variants
+from fullbench.audit.cases import irrelevant_answer_changes_and_rewordings, picture_variants
 from fullbench.audit.cases.attacks import Attack, all_attacks
-from fullbench.audit.cases.picture_place_in_question_cases import place_cases
+from fullbench.audit.cases.cases_decided_by_picture_place import place_cases
 from fullbench.audit.cases.synthetic_items import SceneQuestion, answer_for_random_scene, draw_pictures, draw_question
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.case import Case
@@ -22,8 +22,8 @@ from fullbench.core.item import Item, Turn
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.errors import InputError
-from fullbench.synthetic.question_meaning import Answer, Group
-from fullbench.synthetic.questions import solve_query, word_answer
+from fullbench.synthetic.parsed_question_and_answer_types import Answer, Group
+from fullbench.synthetic.question_wording_parsing_and_solving import solve_query, word_answer
 from fullbench.synthetic.scenes import LABELS, TEXT_LETTERS
 from fullbench.synthetic.vocabulary import COLOURS, SHAPES, count_of, join_phrases
 
@@ -57,7 +57,11 @@ class AuditSize:
     strengths: tuple[int, ...] = (1, 2)
 
 
-BIAS_CHANGES: tuple[str, ...] = (*text_variants.CHANGES, text_variants.PICTURE_ATTACHED, *picture_variants.CHANGES)
+BIAS_CHANGES: tuple[str, ...] = (
+    *irrelevant_answer_changes_and_rewordings.CHANGES,
+    irrelevant_answer_changes_and_rewordings.PICTURE_ATTACHED,
+    *picture_variants.CHANGES,
+)
 SIZES: Mapping[str, AuditSize] = {
     size.name: size
     for size in (
@@ -146,7 +150,12 @@ def _build_pair(scene_question: SceneQuestion, item: Item, *, is_swapped: bool =
 
 
 def _pair_case(scene_question: SceneQuestion, item: Item, *, is_swapped: bool = False) -> Case:
-    return Case(item, _build_pair(scene_question, item, is_swapped=is_swapped), PAIRS, text_variants.CRITERION)
+    return Case(
+        item,
+        _build_pair(scene_question, item, is_swapped=is_swapped),
+        PAIRS,
+        irrelevant_answer_changes_and_rewordings.CRITERION,
+    )
 
 
 def _first_answer(scene_question: SceneQuestion) -> str:
@@ -180,7 +189,10 @@ def knowledge_cases(size: AuditSize, seed: int) -> Iterator[Case]:
         position = (index // 2) % max(1, len(worths) // 2)
         worth = worths[position] if index % 2 == 0 else worths[-1 - position]
         yield Case(
-            item, (_build_response(item, f"grade {worth:g}", answers[worth], worth),), SCORES, text_variants.CRITERION
+            item,
+            (_build_response(item, f"grade {worth:g}", answers[worth], worth),),
+            SCORES,
+            irrelevant_answer_changes_and_rewordings.CRITERION,
         )
     ranking_count, index = 0, 0
     while ranking_count < size.rankings:
@@ -193,7 +205,7 @@ def knowledge_cases(size: AuditSize, seed: int) -> Iterator[Case]:
                 _build_response(item, f"grade {worth:g}", text, worth) for worth, text in answers.items()
             ][:4]
             random.Random(f"{scene_question.name}/order").shuffle(shown_responses)
-            yield Case(item, tuple(shown_responses), RANKINGS, text_variants.CRITERION)
+            yield Case(item, tuple(shown_responses), RANKINGS, irrelevant_answer_changes_and_rewordings.CRITERION)
             ranking_count += 1
 
 
@@ -238,9 +250,11 @@ def steadiness_cases(size: AuditSize, seed: int) -> Iterator[Case]:
         scene_question, item = question_and_item(seed, index)
         pictures = [picture.data() for picture in item.pictures]
         tags = _item_tags(scene_question, "reworded", what="question")
-        question = text_variants.paraphrase_question(scene_question, index)
+        question = irrelevant_answer_changes_and_rewordings.paraphrase_question(scene_question, index)
         yield _pair_case(scene_question, _build_item(scene_question, tags, "~question", pictures, question))
-        yield replace(_pair_case(scene_question, item), criterion=text_variants.REWORDED_CRITERION)
+        yield replace(
+            _pair_case(scene_question, item), criterion=irrelevant_answer_changes_and_rewordings.REWORDED_CRITERION
+        )
 
 
 def bias_cases(size: AuditSize, seed: int) -> Iterator[Case]:
@@ -258,7 +272,7 @@ def bias_cases(size: AuditSize, seed: int) -> Iterator[Case]:
                 item,
                 (plain_response, changed_response) if is_changed_last else (changed_response, plain_response),
                 BIAS_PAIRS,
-                text_variants.CRITERION,
+                irrelevant_answer_changes_and_rewordings.CRITERION,
             )
 
 
@@ -271,12 +285,16 @@ def _text_bias_parts(seed: int, change: str, index: int, strength: int) -> tuple
     # The name contains the strength: sizes differ in it, and one ledger may contain audits of several sizes.
     item = _build_item(scene_question, _bias_tags(scene_question, change, strength), f"~{change}-{strength}")
     plain_response = _build_response(item, "plain", scene_question.right, 1.0)
-    if change == text_variants.PICTURE_ATTACHED:
+    if change == irrelevant_answer_changes_and_rewordings.PICTURE_ATTACHED:
         parts: tuple[Any, ...] = (scene_question.right, *[item.pictures[-1]] * strength)
         changed_response = Response(item.id, "changed", parts, {"quality": "1", "role": "changed"})
     else:
         changed_response = _build_response(
-            item, "changed", text_variants.change_answer(scene_question, change, strength), 1.0, role="changed"
+            item,
+            "changed",
+            irrelevant_answer_changes_and_rewordings.change_answer(scene_question, change, strength),
+            1.0,
+            role="changed",
         )
     return item, plain_response, changed_response
 
@@ -317,7 +335,9 @@ def picture_pair_cases(size: AuditSize, seed: int) -> Iterator[Case]:
             for name in pictures
         }  # fmt: skip
         order = ("right", "wrong") if first == "right" else ("wrong", "right")
-        yield Case(item, (responses[order[0]], responses[order[1]]), PAIRS, text_variants.CRITERION)
+        yield Case(
+            item, (responses[order[0]], responses[order[1]]), PAIRS, irrelevant_answer_changes_and_rewordings.CRITERION
+        )
 
 
 def _picture_bias_parts(seed: int, change: str, index: int, strength: int) -> tuple[Item, Response, Response]:
@@ -396,7 +416,10 @@ def _attack_case(scene_question: SceneQuestion, item: Item, attack: Attack, numb
         ),
     }
     return Case(
-        attacked_item, tuple(answers[response.contestant] for response in order), PAIRS, text_variants.CRITERION
+        attacked_item,
+        tuple(answers[response.contestant] for response in order),
+        PAIRS,
+        irrelevant_answer_changes_and_rewordings.CRITERION,
     )
 
 

@@ -14,8 +14,13 @@ from typing import Literal, get_args
 
 from fullbench.synthetic.answer_quality_measure import measure_quality
 from fullbench.synthetic.drawing import draw_scene
-from fullbench.synthetic.question_meaning import Answer, Query, Task
-from fullbench.synthetic.questions import invent_query, solve_query, word_answer, word_question
+from fullbench.synthetic.parsed_question_and_answer_types import Answer, Query, Task
+from fullbench.synthetic.question_wording_parsing_and_solving import (
+    invent_query,
+    solve_query,
+    word_answer,
+    word_question,
+)
 from fullbench.synthetic.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
 from fullbench.synthetic.vocabulary import Language
 

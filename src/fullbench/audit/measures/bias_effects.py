@@ -12,7 +12,7 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note, word_note
 from fullbench.errors import Undefined
-from fullbench.stats.bias.strength_response import estimate_change_effects, least_detectable_effect
+from fullbench.stats.bias.win_odds_per_change_strength import estimate_change_effects, least_detectable_effect
 from fullbench.stats.paired_comparison_and_test_corrections import benjamini_hochberg
 
 ORDER_LABELS: Mapping[str, str] = {"answer": "place", "picture": "order of pictures"}

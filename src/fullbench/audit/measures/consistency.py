@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from fullbench.audit.cases.text_variants import CRITERION, REWORDED_CRITERION
+from fullbench.audit.cases.irrelevant_answer_changes_and_rewordings import CRITERION, REWORDED_CRITERION
 from fullbench.audit.measures.picture_use import plain_pairs
 from fullbench.audit.measures.verdicts_with_truth import JudgedCase, marked_cases, share_over_items
 from fullbench.core.built_in_table_columns import table_columns

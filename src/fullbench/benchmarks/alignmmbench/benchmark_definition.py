@@ -35,12 +35,12 @@ def wording(prompt_style: str = "") -> Mapping[str, Any]:
 align_mm = Benchmark(
     name="alignmmbench",
     paper="Wu et al., AlignMMBench, arXiv:2406.09295",
-    items=LazyFunction("fullbench.benchmarks.alignmmbench.data:items"),
+    items=LazyFunction("fullbench.benchmarks.alignmmbench.item_and_verdict_loader:items"),
     cases=cases,
     tables=LazyFunction("fullbench.benchmarks.alignmmbench.tables:tables"),
     prompt_template=wording,
     prompt_styles=("zh", "en"),
-    bring=LazyFunction("fullbench.benchmarks.alignmmbench.data:bring"),
+    bring=LazyFunction("fullbench.benchmarks.alignmmbench.item_and_verdict_loader:bring"),
     reproduce=LazyFunction("fullbench.benchmarks.alignmmbench.reproduce:reproduce"),
     tasks={
         "write": "the reference answer to a question",

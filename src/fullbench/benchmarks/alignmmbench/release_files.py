@@ -13,8 +13,8 @@ from fullbench.benchmarks.alignmmbench.task_names import MISSPELT, Task, task_of
 from fullbench.core.ballot import Score
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
 from fullbench.core.item import Item, Role, Turn
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note

@@ -12,10 +12,10 @@ from statistics import fmean
 from fullbench.analysis import standard_verdict_tables
 from fullbench.analysis.agreement import critic_with_people as agreement
 from fullbench.analysis.agreement import repeats_and_orders
-from fullbench.analysis.critic_train_test_split import seed_of
 from fullbench.analysis.item_clustered_means_and_shares import Gaps, scale_of
+from fullbench.analysis.scored_answer_split_for_critic_training import seed_of
 from fullbench.analysis.summary.judge_trust import baselines_last
-from fullbench.analysis.summary.paper_summary import paper_source
+from fullbench.analysis.summary.paper_study_summary_with_main_table import paper_source
 from fullbench.benchmarks.alignmmbench.quality_and_consistency_quadrants import INFINITE, build_quadrant_table
 from fullbench.benchmarks.alignmmbench.question_and_response_lengths import length_histograms, length_table
 from fullbench.benchmarks.alignmmbench.release_files import BALLOT
@@ -27,8 +27,12 @@ from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
-from fullbench.stats.agreement.repeat_and_rephrasing_consistency import Alignment, OneVariant, alignment_score
-from fullbench.stats.intervals.bootstrap import bootstrap, mean_of_groups
+from fullbench.stats.agreement.judge_repeat_and_contestant_rephrasing_consistency import (
+    Alignment,
+    OneVariant,
+    alignment_score,
+)
+from fullbench.stats.intervals.bootstrap_and_jackknife import bootstrap, mean_of_groups
 from fullbench.stats.intervals.statistics_for_bootstrap import weighted_mean
 
 _RADAR_CONTESTANTS = 6

@@ -19,7 +19,7 @@ from fullbench.core.item import Item
 from fullbench.core.judge import Judge, kind_of
 from fullbench.core.response import Response
 from fullbench.errors import InputError
-from fullbench.synthetic.perturb.perturbed_pairs import item_criterion as about
+from fullbench.synthetic.perturb.items_from_perturbed_pairs_and_grids import item_criterion as about
 
 Pairs = Literal["rated", "choice", "none"]
 ShownOrders = Literal["both", "stored", "reversed"]

@@ -18,7 +18,7 @@ from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.preferences_from_scores import Ties, normalised_pairs, preference_accuracy
-from fullbench.synthetic.perturb.perturbed_pairs import CHOSEN_CONTESTANT, REJECTED_CONTESTANT
+from fullbench.synthetic.perturb.items_from_perturbed_pairs_and_grids import CHOSEN_CONTESTANT, REJECTED_CONTESTANT
 
 MARGINS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 FIRST, SECOND = "pair, chosen first", "pair, chosen second"

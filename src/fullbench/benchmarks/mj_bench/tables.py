@@ -13,7 +13,7 @@ from fullbench.analysis import standard_verdict_tables as standard
 from fullbench.analysis.item_clustered_means_and_shares import Gaps, mean_estimate, scale_of
 from fullbench.analysis.people.joined_votes import join_record_votes
 from fullbench.analysis.summary.judge_trust import baselines_last
-from fullbench.analysis.summary.paper_summary import paper_source
+from fullbench.analysis.summary.paper_study_summary_with_main_table import paper_source
 from fullbench.benchmarks.mj_bench import demographic_evenness, picture_preferences
 from fullbench.benchmarks.mj_bench.demographic_evenness import EVENNESS_METRICS
 from fullbench.benchmarks.mj_bench.picture_preferences import (  # fmt: skip
@@ -37,7 +37,7 @@ from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.stats.agreement.preferences_from_scores import preference_accuracy
-from fullbench.synthetic.perturb.perturbed_pairs import CHOSEN_CONTESTANT
+from fullbench.synthetic.perturb.items_from_perturbed_pairs_and_grids import CHOSEN_CONTESTANT
 
 
 def tables(record: Record) -> list[Table]:

@@ -29,12 +29,12 @@ def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int =
 mllm_judge = Benchmark(
     name="mllm-as-a-judge",
     paper="Chen et al., MLLM-as-a-Judge, ICML 2024, arXiv:2402.04788",
-    items=LazyFunction("fullbench.benchmarks.mllm_judge.data:items"),
+    items=LazyFunction("fullbench.benchmarks.mllm_judge.item_and_verdict_loader:items"),
     cases=cases,
     tables=LazyFunction("fullbench.benchmarks.mllm_judge.tables:tables"),
-    prompt_template=LazyFunction("fullbench.benchmarks.mllm_judge.prompt_templates:judge_options"),
-    asking=LazyFunction("fullbench.benchmarks.mllm_judge.prompt_templates:contestants_wording"),
-    bring=LazyFunction("fullbench.benchmarks.mllm_judge.data:bring"),
+    prompt_template=LazyFunction("fullbench.benchmarks.mllm_judge.own_prompt_wording_and_criteria:judge_options"),
+    asking=LazyFunction("fullbench.benchmarks.mllm_judge.own_prompt_wording_and_criteria:contestants_wording"),
+    bring=LazyFunction("fullbench.benchmarks.mllm_judge.item_and_verdict_loader:bring"),
     reproduce=LazyFunction("fullbench.benchmarks.mllm_judge.reproduce.all_cells:reproduce"),
     tasks={"agree": "whether a judge's ruling and its reasons hold"},
 )

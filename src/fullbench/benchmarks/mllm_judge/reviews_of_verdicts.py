@@ -17,16 +17,16 @@ from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.benchmarks.mllm_judge.release.release_row import Review
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
 from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.rubric import AGREES, HALLUCINATES, REASONS, REVIEW_BALLOTS, is_review
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
-from fullbench.stats.intervals.bootstrap import bootstrap
+from fullbench.stats.intervals.bootstrap_and_jackknife import bootstrap
 from fullbench.stats.intervals.statistics_for_bootstrap import weighted_mean
 
 

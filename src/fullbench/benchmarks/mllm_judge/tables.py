@@ -12,9 +12,9 @@ import numpy as np
 from fullbench.analysis import item_clustered_means_and_shares, standard_verdict_tables
 from fullbench.analysis.agreement import among_people, by_tag, judges_with_people, repeats_and_orders
 from fullbench.analysis.agreement.judges_with_people import PeopleComparison
-from fullbench.analysis.bias import bias_probes
+from fullbench.analysis.bias import judge_biases_compared_with_people
 from fullbench.analysis.summary.judge_trust import baselines_last
-from fullbench.analysis.summary.paper_summary import paper_source, spread_rows
+from fullbench.analysis.summary.paper_study_summary_with_main_table import paper_source, spread_rows
 from fullbench.benchmarks.mllm_judge import reviews_of_verdicts
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.core.built_in_table_columns import data_column, table_columns
@@ -67,12 +67,14 @@ def tables(record: Record) -> list[Table]:
         agreement = by_tag.agreement_tables(comparison, TAGS, p_values=True)
         benchmark_tables += [main_table(agreement), *agreement]
         benchmark_tables.append(by_tag.accuracy_on_decided_pairs(comparison))
-        benchmark_tables.append(bias_probes.position_table(comparison))
+        benchmark_tables.append(judge_biases_compared_with_people.position_table(comparison))
         by_judge = (
-            bias_probes.probe_biases(comparison, judge, own_contestants=own_family(judge))
+            judge_biases_compared_with_people.probe_biases(comparison, judge, own_contestants=own_family(judge))
             for judge in comparison.judges
         )
-        benchmark_tables.append(bias_probes.bias_table(finding for findings in by_judge for finding in findings))
+        benchmark_tables.append(
+            judge_biases_compared_with_people.bias_table(finding for findings in by_judge for finding in findings)
+        )
     benchmark_tables += repeats_and_orders.steadiness_tables(judge_record)
     if len(judge_record) < len(record):
         benchmark_tables += reviews_of_verdicts.review_tables(record)

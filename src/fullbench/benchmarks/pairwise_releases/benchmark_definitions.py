@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fullbench.core.benchmark import Benchmark, LazyFunction
-from fullbench.core.reproduction import LoadedData
+from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.errors import InputError
 
 
@@ -43,7 +43,7 @@ wildvision_arena = build_released_benchmark(
     "wildvision_arena", "Lu et al., WildVision, NeurIPS 2024, arXiv:2406.11069", "wildvision_arena"
 )
 vicuna_oa_battles = build_released_benchmark(
-    "vicuna_oa_battles", "Dettmers et al., QLoRA, NeurIPS 2023, arXiv:2305.14314", "vicuna_oa", "vicuna_oa_battles"
+    "vicuna_oa_battles", "Dettmers et al., QLoRA, NeurIPS 2023, arXiv:2305.14314", "qlora_match", "vicuna_oa_battles"
 )
 alpaca_eval = build_released_benchmark(
     "alpaca_eval", "Dubois et al., AlpacaEval, COLM 2024, arXiv:2404.04475", "alpaca_eval", "alpaca_eval_preferences"

@@ -8,10 +8,10 @@ from pathlib import Path
 from fullbench.benchmarks.pairwise_releases import (
     alpaca_eval_reproduction,
     pandalm_reproduction,
-    vicuna_oa_reproduction,
+    qlora_match_reproduction,
     wildvision_bench_reproduction,
 )
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.verdict import PEOPLE, Fault, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.files.release_rows import released_rows
@@ -40,15 +40,15 @@ def vicuna_oa_battles(folder: Path) -> Record:
     """Return verdicts by GPT-4 in both orders on both question sets, and by three people on one of them."""
 
     def build_verdicts() -> Iterator[Verdict]:
-        for file in (*vicuna_oa_reproduction.FILES, vicuna_oa_reproduction.VOTES):
-            judge = PEOPLE if file == vicuna_oa_reproduction.VOTES else "gpt-4-0314"
-            voters: dict[vicuna_oa_reproduction.MatchKey, int] = {}
-            for match in vicuna_oa_reproduction.read_matches(folder, file):
+        for file in (*qlora_match_reproduction.FILES, qlora_match_reproduction.VOTES):
+            judge = PEOPLE if file == qlora_match_reproduction.VOTES else "gpt-4-0314"
+            voters: dict[qlora_match_reproduction.MatchKey, int] = {}
+            for match in qlora_match_reproduction.read_matches(folder, file):
                 trial = voters[match.key] = voters.get(match.key, -1) + 1
                 marks_or_fault = (
                     "unreadable"
-                    if match.score == vicuna_oa_reproduction.UNPARSED_SCORE
-                    else _MARKS_BY_OUTCOME[vicuna_oa_reproduction.OUTCOMES[match.score]]
+                    if match.score == qlora_match_reproduction.UNPARSED_SCORE
+                    else _MARKS_BY_OUTCOME[qlora_match_reproduction.OUTCOMES[match.score]]
                 )
                 item = f"{file.partition('_')[0]}-{match.question}"
                 sides = (match.first, match.second)

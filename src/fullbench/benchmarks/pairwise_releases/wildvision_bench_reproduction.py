@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fullbench.benchmarks.pairwise_releases.released_and_printed_number_readers import printed_numbers, read_columns
-from fullbench.core.reproduction import Reproduced, Reproduction
+from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced, Reproduction
 from fullbench.errors import InputError
 from fullbench.files.release_rows import release_file, released_rows
 from fullbench.stats.intervals.share_intervals import wilson_interval

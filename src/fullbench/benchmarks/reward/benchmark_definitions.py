@@ -23,10 +23,10 @@ def _in_layout(name: str) -> Benchmark:
     return Benchmark(
         name=name,
         paper=LAYOUTS[name].paper,
-        items=partial(LazyFunction("fullbench.benchmarks.reward.data:items"), name),
+        items=partial(LazyFunction("fullbench.benchmarks.reward.item_and_choice_loader:items"), name),
         cases=cases,
         tables=LazyFunction("fullbench.benchmarks.reward.tables:tables"),
-        bring=partial(LazyFunction("fullbench.benchmarks.reward.data:bring"), name),
+        bring=partial(LazyFunction("fullbench.benchmarks.reward.item_and_choice_loader:bring"), name),
     )
 
 

@@ -23,7 +23,12 @@ from fullbench.core.verdict import FAULTS
 from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.two_raters import pearson_correlation
-from fullbench.stats.bias.position_bias_and_latent_marks import clustered_mean, latent_marks, position_bias, swap_flips
+from fullbench.stats.bias.position_bias_and_latent_mark_regression import (
+    clustered_mean,
+    latent_marks,
+    position_bias,
+    swap_flips,
+)
 from fullbench.stats.intervals.share_intervals import share_estimate
 from fullbench.synthetic.benchmark_judges_with_planted_faults import FAVOURITE, build_simulated_judges
 from fullbench.synthetic.biased_judge import USUAL_LENGTH, SimulatedJudge

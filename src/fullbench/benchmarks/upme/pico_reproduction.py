@@ -9,7 +9,7 @@ from math import comb
 from pathlib import Path
 from statistics import fmean
 
-from fullbench.core.reproduction import Reproduced, Reproduction
+from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced, Reproduction
 from fullbench.errors import InputError
 from fullbench.files.release_rows import released_rows
 

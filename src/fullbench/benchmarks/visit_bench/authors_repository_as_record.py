@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from fullbench.benchmarks.visit_bench.items_from_release import (
+from fullbench.benchmarks.visit_bench.items_and_responses_from_release import (
     REFERENCE,
     answer_column,
     item_of,
@@ -28,8 +28,8 @@ from fullbench.benchmarks.visit_bench.release_files import Instance, Release, co
 from fullbench.core.ballot import Choice
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
 from fullbench.core.item import WITHOUT_PICTURES, Item
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note

@@ -7,14 +7,16 @@ from fullbench.core.benchmark import Benchmark, LazyFunction
 visit_bench = Benchmark(
     name="visitbench",
     paper="Bitton et al., VisIT-Bench, NeurIPS 2023, arXiv:2308.06595",
-    items=LazyFunction("fullbench.benchmarks.visit_bench.data:items"),
-    cases=LazyFunction("fullbench.benchmarks.visit_bench.data:cases"),
+    items=LazyFunction("fullbench.benchmarks.visit_bench.items_cases_submissions_and_known_verdicts:items"),
+    cases=LazyFunction("fullbench.benchmarks.visit_bench.items_cases_submissions_and_known_verdicts:cases"),
     tables=LazyFunction("fullbench.benchmarks.visit_bench.tables:tables"),
-    prompt_template=LazyFunction("fullbench.benchmarks.visit_bench.prompt_styles:judge_options"),
+    prompt_template=LazyFunction("fullbench.benchmarks.visit_bench.prompt_styles_and_caption_ablation:judge_options"),
     prompt_styles=("with-picture", "ref-free", "ref-backed"),
     prompt_style_of_paper="ref-free",
-    references=LazyFunction("fullbench.benchmarks.visit_bench.items_from_release:reference_responses"),
-    submission=LazyFunction("fullbench.benchmarks.visit_bench.data:load_submission"),
-    bring=LazyFunction("fullbench.benchmarks.visit_bench.data:bring"),
+    references=LazyFunction("fullbench.benchmarks.visit_bench.items_and_responses_from_release:reference_responses"),
+    submission=LazyFunction(
+        "fullbench.benchmarks.visit_bench.items_cases_submissions_and_known_verdicts:load_submission"
+    ),
+    bring=LazyFunction("fullbench.benchmarks.visit_bench.items_cases_submissions_and_known_verdicts:bring"),
     reproduce=LazyFunction("fullbench.benchmarks.visit_bench.reproduce:reproduce"),
 )

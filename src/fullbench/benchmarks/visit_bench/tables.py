@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 
 from fullbench.analysis import standard_verdict_tables
 from fullbench.analysis.boards.leaderboard import Settings, build_boards
+from fullbench.analysis.boards.leaderboard_companion_tables import standing_tables
 from fullbench.analysis.boards.matches_from_verdicts import Rule, build_matches
-from fullbench.analysis.boards.rule_effect_and_fit_tables import standing_tables
 from fullbench.analysis.people import votes_on_reference_correctness
 from fullbench.analysis.scope_suffixes_of_table_titles import scope_suffix, title_with_scope
 from fullbench.analysis.summary.judge_trust import baselines_last
-from fullbench.analysis.summary.paper_summary import paper_source
-from fullbench.benchmarks.visit_bench.items_from_release import REFERENCE, is_judged
+from fullbench.analysis.summary.paper_study_summary_with_main_table import paper_source
+from fullbench.benchmarks.visit_bench.items_and_responses_from_release import REFERENCE, is_judged
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item

@@ -12,7 +12,7 @@ from typing import Any
 from fullbench.core.ballot import GradedChoice, ballot, is_graded
 from fullbench.core.dialogue_turn_answers_and_criteria import join_references
 from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn, parts_content
-from fullbench.core.reproduction import LoadedData
+from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record

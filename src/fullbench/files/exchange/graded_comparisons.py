@@ -15,7 +15,7 @@ from typing import Any
 
 from fullbench.core.ballot import GradedChoice, ballot
 from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
-from fullbench.core.reproduction import LoadedData
+from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.verdict import PEOPLE, Fault, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError

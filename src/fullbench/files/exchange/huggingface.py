@@ -10,7 +10,7 @@ from typing import Any
 
 from fullbench.core.item import Item, Part, Turn
 from fullbench.core.picture import SUFFIXES
-from fullbench.core.reproduction import LoadedData
+from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.verdict import PEOPLE
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError, require_extra

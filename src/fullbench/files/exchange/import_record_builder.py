@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.core.built_in_table_columns import table_columns
-from fullbench.core.digests import digest
 from fullbench.core.item import Item, Part, Role, Turn
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.picture import Picture
-from fullbench.core.reproduction import LoadedData
+from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.response import Response
 from fullbench.core.table import Table
 from fullbench.core.verdict import Fault, Verdict

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.core.item import Item, Turn
-from fullbench.core.reproduction import LoadedData
+from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.errors import InputError
 from fullbench.files.bounded_archives import BoundedArchive
 from fullbench.files.exchange.harness_metrics_as_marks import Measures

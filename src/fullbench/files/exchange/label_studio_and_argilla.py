@@ -9,7 +9,7 @@ from typing import Any
 
 from fullbench.core.ballot import LETTERS
 from fullbench.core.item import Item
-from fullbench.core.reproduction import LoadedData
+from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.verdict import PEOPLE
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fullbench.core.item import WITHOUT_PICTURES, Item
-from fullbench.core.reproduction import LoadedData
+from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.errors import InputError
 from fullbench.files.exchange.harness_metrics_as_marks import Measures, number_of
 from fullbench.files.exchange.import_record_builder import (

@@ -15,8 +15,8 @@ from pathlib import Path, PurePosixPath
 from statistics import fmean
 from typing import Any
 
-from fullbench.core.digests import digest
 from fullbench.core.item import Item
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError

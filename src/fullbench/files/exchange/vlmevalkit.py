@@ -13,7 +13,7 @@ from string import ascii_uppercase
 from typing import Any, NamedTuple
 
 from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
-from fullbench.core.reproduction import LoadedData
+from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.verdict import Fault
 from fullbench.errors import InputError, require_extra
 from fullbench.files.bounded_archives import TooMuchUnpacked, copy_archive

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import CallsNoModel, Judge, Kind
 from fullbench.core.language_and_words import words_of
 from fullbench.core.verdict import Verdict

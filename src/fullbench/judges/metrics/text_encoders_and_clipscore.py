@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import CallsNoModel, Kind
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError, require_packages

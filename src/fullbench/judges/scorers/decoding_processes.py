@@ -17,7 +17,7 @@ from weakref import finalize
 
 from fullbench.core.picture import Picture
 from fullbench.errors import Unscorable
-from fullbench.judges.scorers.batch_preprocessing import Recipe
+from fullbench.judges.scorers.batch_preprocessing_and_gpu_jpeg_decoding import Recipe
 from fullbench.judges.scorers.safe_picture_decoding import decode_picture
 
 

@@ -55,7 +55,7 @@ class HpsV3Scorer(TorchScorer):
         self._instruction_text = load_instruction(self.instruction)
 
     def _particulars(self) -> Mapping[str, Any]:
-        from fullbench.core.digests import digest
+        from fullbench.core.json_digests_and_cached_properties import digest
 
         return {"base": source_identity(self.base), "instruction": digest(self._instruction_text), "pixels": PIXELS}
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.judges.scorers.batch_preprocessing import RoundedCropRecipe
+from fullbench.judges.scorers.batch_preprocessing_and_gpu_jpeg_decoding import RoundedCropRecipe
 from fullbench.judges.scorers.safe_weights import Layers, linear_layers, load_tensors
 
 CHECKPOINT, CONFIG, TOKENIZER = "ImageReward.pt", "med_config.json", "bert-base-uncased"

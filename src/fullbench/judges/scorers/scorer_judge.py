@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from fullbench.core.ballot import Ballot, Choice, Likert, Number, Ranking, Real, Score
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import CallsNoModel, Kind
 from fullbench.core.picture import Picture
 from fullbench.core.verdict import Verdict

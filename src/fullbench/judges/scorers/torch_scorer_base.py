@@ -19,21 +19,25 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError, Unscorable, require_extra, require_packages
-from fullbench.judges.scorers.batch_preprocessing import (
+from fullbench.judges.scorers.batch_preprocessing_and_gpu_jpeg_decoding import (
     Recipe,
     can_decode_on_gpu,
     colour_dtype,
     decode_on_gpu,
     plain_jpeg,
 )
+from fullbench.judges.scorers.clip_activation_fusion_and_vision_compilation import (
+    compile_vision,
+    fuse_activations,
+    spare_collector,
+)
 from fullbench.judges.scorers.decoding_processes import DecodingProcesses
 from fullbench.judges.scorers.safe_picture_decoding import UnscorableAmong, decode_picture
-from fullbench.judges.scorers.score_model_speedups import compile_vision, fuse_activations, spare_collector
 from fullbench.judges.scorers.scorer_judge import Span
-from fullbench.models.local.weights_digest import weights_fingerprint
+from fullbench.models.local.quick_weights_fingerprint import weights_fingerprint
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import InputError, require_packages
 from fullbench.judges.scorers import imagereward
-from fullbench.judges.scorers.batch_preprocessing import Recipe
+from fullbench.judges.scorers.batch_preprocessing_and_gpu_jpeg_decoding import Recipe
 from fullbench.judges.scorers.imagereward import load_checkpoint
 from fullbench.judges.scorers.safe_weights import HUB, Layers, fetch_weights, linear_layers, load_tensors
 from fullbench.judges.scorers.scorer_judge import Span

@@ -14,7 +14,7 @@ from pathlib import Path
 from fullbench.ledger import schema
 from fullbench.ledger.database_interface import Connection, chunks
 from fullbench.ledger.row_conversion import Row
-from fullbench.ledger.sqlite.open_file import write_sqlite_file
+from fullbench.ledger.sqlite.ledger_file_opening_migration_and_copies import write_sqlite_file
 
 CHUNK = 1000
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fullbench.core.ballot import ballot
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.errors import InputError, UserError
 from fullbench.ledger import row_conversion, schema
 from fullbench.ledger.database_interface import Connection, Database, chunks, lookup
@@ -15,7 +15,7 @@ from fullbench.ledger.integrity.row_chain import LedgerDigest
 from fullbench.ledger.pictures.picture_bucket import BucketPicture
 from fullbench.ledger.read_queries import load_verdict_texts
 from fullbench.ledger.row_conversion import FindPicture, Row
-from fullbench.ledger.sqlite import missing_wal_marks
+from fullbench.ledger.sqlite import missing_write_ahead_log_marks
 
 READABLE = ("CHECK constraint failed", "NULL value in")
 """Damage after which all rows can still be read, as with a wrong index."""
@@ -35,7 +35,7 @@ def find_ledger_problems(
             yield from row_chain.find_chain_problems(reader)
             yield from last_committed_rows.find_lost_rows(claims, reader)
             for writer in database.missing_logs(reader):
-                yield missing_wal_marks.missing_rows_message(writer, database.path.name)
+                yield missing_write_ahead_log_marks.missing_rows_message(writer, database.path.name)
             if noted_digest is not None:
                 yield from _digest_problems(reader, noted_digest)
             yield from _item_problems(reader)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from fullbench.errors import LedgerError, require_extra
 from fullbench.ledger import schema
 from fullbench.ledger.database_interface import Connection, Database, RescuedFile
-from fullbench.ledger.lake import duckdb_connection, manifest, parquet_export_reader
+from fullbench.ledger.lake import duckdb_connection_with_sqlite_interface, manifest, parquet_export_reader
 from fullbench.ledger.lake.storage import Store, pictures_place, store_at
 from fullbench.ledger.lake.verify_lake import check_lake
 
@@ -60,7 +60,7 @@ class Parquet(Database):
         for entry in manifest.read_entries(self._store):
             for segment in entry.segments:
                 files.setdefault(segment.table, []).append(str(self._local_path(segment.file)))
-        return duckdb_connection.segment_views(files)
+        return duckdb_connection_with_sqlite_interface.segment_views(files)
 
     def _local_path(self, file: str) -> Path:
         if self._store is None:
@@ -72,7 +72,7 @@ class Parquet(Database):
 
     @cached_property
     def _root_connection(self) -> duckdb.DuckDBPyConnection:
-        return duckdb_connection.open_database(self._views)
+        return duckdb_connection_with_sqlite_interface.open_database(self._views)
 
     def make(self) -> None:
         raise LedgerError(f"{self.place}: a lake is made by `fullbench lake write`")
@@ -88,9 +88,9 @@ class Parquet(Database):
             f"{self.place}: a lake never changes: copy its files, or `fullbench ledger copy` it to a ledger"
         )
 
-    def connect(self, *, read_only: bool) -> duckdb_connection.ParquetConnection:
+    def connect(self, *, read_only: bool) -> duckdb_connection_with_sqlite_interface.ParquetConnection:
         with self.translate_errors():
-            return duckdb_connection.ParquetConnection(self._root_connection.cursor())
+            return duckdb_connection_with_sqlite_interface.ParquetConnection(self._root_connection.cursor())
 
     def rescue(self, connection: Connection) -> RescuedFile:
         raise LedgerError(f"{self.place}: there is nothing to rescue, for nothing is written here")

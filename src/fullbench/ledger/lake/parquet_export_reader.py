@@ -9,7 +9,7 @@ from pathlib import Path
 from fullbench.errors import InputError
 from fullbench.ledger import schema
 from fullbench.ledger.lake import manifest
-from fullbench.ledger.lake.duckdb_connection import files_sql
+from fullbench.ledger.lake.duckdb_connection_with_sqlite_interface import files_sql
 from fullbench.ledger.lake.storage import store_at
 
 SUFFIX = ".parquet"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import require_extra
 from fullbench.ledger import schema
-from fullbench.ledger.lake.calls_inside_verdict_rows import INLINED_TABLES, lake_columns
+from fullbench.ledger.lake.calls_and_memberships_inside_host_rows import INLINED_TABLES, lake_columns
 from fullbench.ledger.lake.manifest import Segment
 from fullbench.ledger.lake.storage import PIECE, Store
 

@@ -12,7 +12,7 @@ from typing import Protocol
 from fullbench.cache_dir import cache_folder
 from fullbench.errors import LedgerError
 from fullbench.ledger.pictures.picture_bucket import Bucket
-from fullbench.ledger.sqlite.open_file import sync_folder
+from fullbench.ledger.sqlite.ledger_file_opening_migration_and_copies import sync_folder
 
 PIECE = 1 << 20
 

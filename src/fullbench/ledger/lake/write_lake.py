@@ -18,7 +18,7 @@ from fullbench.ledger.integrity import row_chain
 from fullbench.ledger.integrity.row_chain import LedgerDigest
 from fullbench.ledger.integrity.signatures import sign_digest
 from fullbench.ledger.lake import manifest, parquet_segments
-from fullbench.ledger.lake.calls_inside_verdict_rows import INLINED_TABLES, RowidSet, hosting_rows
+from fullbench.ledger.lake.calls_and_memberships_inside_host_rows import INLINED_TABLES, RowidSet, hosting_rows
 from fullbench.ledger.lake.manifest import Entry, Segment
 from fullbench.ledger.lake.storage import Store, pictures_place
 from fullbench.ledger.row_conversion import Row

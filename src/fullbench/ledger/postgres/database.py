@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote
 
 from fullbench.errors import LedgerError, require_extra
-from fullbench.ledger import migrations, schema
+from fullbench.ledger import ledger_creation_and_migrations, schema
 from fullbench.ledger.copies import backup_and_rescue
 from fullbench.ledger.database_interface import Connection, Database, RescuedFile
 from fullbench.ledger.postgres.connection_with_sqlite_interface import (
@@ -132,7 +132,7 @@ class Postgres(Database):
                         f"{self.place}: no ledger at this address. `fullbench run` or `fullbench judge` creates one."
                     )
                 version = self._create(connection)
-            migrations.refuse_other_versions(self.place, version, read_only=read_only)
+            ledger_creation_and_migrations.refuse_other_versions(self.place, version, read_only=read_only)
             if version < schema.VERSION:
                 self._upgrade_schema(connection)
 
@@ -148,7 +148,7 @@ class Postgres(Database):
             for statement in creation_statements():
                 connection.raw.execute(psycopg_sql(statement))
             if not bare:
-                migrations.add_identity(connection)
+                ledger_creation_and_migrations.add_identity(connection)
         return schema.VERSION
 
     def _upgrade_schema(self, connection: PostgresConnection) -> None:
@@ -160,7 +160,7 @@ class Postgres(Database):
             there = connection.raw.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (SPACE,)).fetchall()
             for statement in backup_statements(version, [table for (table,) in there]):
                 connection.raw.execute(psycopg_sql(statement))
-            for statement in migrations.migration_statements(connection, version):
+            for statement in ledger_creation_and_migrations.migration_statements(connection, version):
                 connection.raw.execute(psycopg_sql(with_postgres_types(statement)))
             connection.raw.execute(psycopg_sql(COMMENT))
         logger.warning(

@@ -22,10 +22,10 @@ from fullbench.ledger import schema
 from fullbench.ledger.copies import backup_and_rescue
 from fullbench.ledger.database_interface import Connection, Database, Durability, Position, RescuedFile
 from fullbench.ledger.integrity import last_committed_rows, row_chain
-from fullbench.ledger.sqlite import missing_wal_marks, open_file
+from fullbench.ledger.sqlite import ledger_file_opening_migration_and_copies, missing_write_ahead_log_marks
 from fullbench.ledger.sqlite.connection import SqliteConnection
+from fullbench.ledger.sqlite.ledger_file_opening_migration_and_copies import translate_sqlite_errors
 from fullbench.ledger.sqlite.live_file_damage_check import LiveFiles, is_damage
-from fullbench.ledger.sqlite.open_file import translate_sqlite_errors
 
 _FREE = ("freelist_count", "page_size")
 
@@ -48,7 +48,7 @@ class Sqlite(Database):
         self._rescued: Path | None = None
 
     def prepare(self, *, read_only: bool) -> None:
-        self._missing_logs = open_file.prepare_ledger(self.path, read_only=read_only)
+        self._missing_logs = ledger_file_opening_migration_and_copies.prepare_ledger(self.path, read_only=read_only)
 
     def make(self) -> None:
         raise NotImplementedError("a file is brought over as a whole, by `back_up`")
@@ -57,15 +57,20 @@ class Sqlite(Database):
         return self.path.exists()
 
     def stored_version(self) -> int:
-        with self.translate_errors(), closing(open_file.open_connection(self.path, read_only=True)) as connection:
+        with (
+            self.translate_errors(),
+            closing(ledger_file_opening_migration_and_copies.open_connection(self.path, read_only=True)) as connection,
+        ):
             return schema.version_of(connection)
 
     def back_up(self, target: Path) -> None:
         with self.translate_errors():
-            open_file.back_up(self.path, target)
+            ledger_file_opening_migration_and_copies.back_up(self.path, target)
 
     def connect(self, *, read_only: bool) -> SqliteConnection:
-        raw = open_file.open_connection(self.path, read_only=read_only, durability=self._durability)
+        raw = ledger_file_opening_migration_and_copies.open_connection(
+            self.path, read_only=read_only, durability=self._durability
+        )
         if not read_only and self._files is None:
             self._files = LiveFiles(self.path, partial(self.connect, read_only=True))
         return SqliteConnection(raw, self._wal())
@@ -97,14 +102,16 @@ class Sqlite(Database):
         if not self._copy_whole(source, self._rescued):
             self._rescued.unlink(missing_ok=True)
             backup_and_rescue.save_readable(source, self._rescued)
-        copy = SqliteConnection(open_file.open_connection(self._rescued, read_only=False))
+        copy = SqliteConnection(
+            ledger_file_opening_migration_and_copies.open_connection(self._rescued, read_only=False)
+        )
         return RescuedFile(self._rescued, copy, is_whole=not any(row_chain.find_chain_problems(copy)))
 
     @staticmethod
     def _copy_whole(source: sqlite3.Connection, target: Path) -> bool:
         try:
-            open_file.write_copy(source, target)
-            with closing(open_file.open_connection(target, read_only=True)) as copy:
+            ledger_file_opening_migration_and_copies.write_copy(source, target)
+            with closing(ledger_file_opening_migration_and_copies.open_connection(target, read_only=True)) as copy:
                 return bool(copy.execute("PRAGMA quick_check(1)").fetchall() == [("ok",)])
         except sqlite3.DatabaseError as error:
             if is_damage(error):
@@ -129,7 +136,7 @@ class Sqlite(Database):
         return last_committed_rows.read_acknowledged_digests(self.path)
 
     def missing_logs(self, reader: Connection) -> list[str]:
-        return list(dict.fromkeys((*missing_wal_marks.missing_writers(reader), *self._missing_logs)))
+        return list(dict.fromkeys((*missing_write_ahead_log_marks.missing_writers(reader), *self._missing_logs)))
 
     def integrity_problems(self, reader: Connection) -> list[str]:
         return [text for (text,) in reader.execute("PRAGMA integrity_check") if text != "ok"]

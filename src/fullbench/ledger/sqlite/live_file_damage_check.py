@@ -17,7 +17,7 @@ from contextlib import closing
 from pathlib import Path
 
 from fullbench.ledger.database_interface import Position
-from fullbench.ledger.sqlite import missing_wal_marks, open_file
+from fullbench.ledger.sqlite import ledger_file_opening_migration_and_copies, missing_write_ahead_log_marks
 from fullbench.ledger.sqlite.connection import SqliteConnection
 
 PAUSE = 50
@@ -93,8 +93,8 @@ class LiveFiles:
         if state == self._marked and (self._is_mark_settled or not is_settled):
             return True
         try:
-            with open_file.open_without_log(self._main) as connection:
-                has_mark = bool(missing_wal_marks.open_marks(SqliteConnection(connection)))
+            with ledger_file_opening_migration_and_copies.open_without_log(self._main) as connection:
+                has_mark = bool(missing_write_ahead_log_marks.open_marks(SqliteConnection(connection)))
         except sqlite3.DatabaseError:  # a checkpoint is halfway through
             return False
         self._marked, self._is_mark_settled = state if has_mark else None, is_settled

@@ -21,8 +21,8 @@ from fullbench.ledger.database_interface import Connection, Database, DuplicateK
 from fullbench.ledger.integrity.row_chain import Chain
 from fullbench.ledger.integrity.row_chain import is_stored as is_chain_stored
 from fullbench.ledger.row_conversion import Row
-from fullbench.ledger.sqlite import missing_wal_marks
-from fullbench.ledger.writing.duplicate_keys import Batch, drop_duplicates
+from fullbench.ledger.sqlite import missing_write_ahead_log_marks
+from fullbench.ledger.writing.dropped_duplicates_and_paid_failures import Batch, drop_duplicates
 
 GROUP, GROUP_FREE = 128, 2_048
 """Commit after this many results of calls, or this many entries of any kind."""
@@ -385,15 +385,18 @@ class Writer:
             return
         if size < (self._checkpointed_at or 0):  # a checkpoint truncated the log
             self._checkpointed_at = 0
-        is_long = self._checkpointed_at is not None and size - self._checkpointed_at > missing_wal_marks.MAX_LOG_BYTES
+        is_long = (
+            self._checkpointed_at is not None
+            and size - self._checkpointed_at > missing_write_ahead_log_marks.MAX_LOG_BYTES
+        )
         if not is_long and not self._lacks_mark():
             return
-        self._chain = missing_wal_marks.add_marks(
-            self.connection, self._chain, missing_wal_marks.LOG_BEGUN, [self._chain.writer]
+        self._chain = missing_write_ahead_log_marks.add_marks(
+            self.connection, self._chain, missing_write_ahead_log_marks.LOG_BEGUN, [self._chain.writer]
         )
         is_complete = self.database.checkpoint(self.connection)
         self._checkpointed_at = self.connection.log_bytes()
-        self._next_mark = 0.0 if is_complete else time.monotonic() + missing_wal_marks.RETRY
+        self._next_mark = 0.0 if is_complete else time.monotonic() + missing_write_ahead_log_marks.RETRY
 
     def _lacks_mark(self) -> bool:
         """True if a copy of the main file alone would look like the whole ledger."""

@@ -22,13 +22,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError, require_extra, require_packages
+from fullbench.models.local.quick_weights_fingerprint import weights_fingerprint
 from fullbench.models.local.transformers_model import PRECISIONS, resolve_device_and_precision
-from fullbench.models.local.weights_digest import weights_fingerprint
 from fullbench.picture_flattening_and_orientation import apply_orientation, encode_image, flatten_to_rgb
 
 OPTIONS: Mapping[str, Callable[[str], Any]] = {

@@ -16,12 +16,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from fullbench.core.digests import digest
 from fullbench.core.item import Turn
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.model_call import Usage
 from fullbench.errors import InputError, require_extra
-from fullbench.models.local.weights_digest import weights_fingerprint
+from fullbench.models.local.quick_weights_fingerprint import weights_fingerprint
 from fullbench.models.wire.reasoning_text import split_reasoning
 
 PRECISIONS = ("auto", "float32", "float16", "bfloat16")

@@ -15,11 +15,11 @@ from functools import cached_property, lru_cache
 from math import sqrt
 from typing import Any
 
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.picture import Picture
-from fullbench.models.tools.colour_tool import HUES, LEAST, colours_named
+from fullbench.models.tools.colour_words_and_picture_shares import HUES, LEAST, colours_named
 from fullbench.models.tools.detector_words import labels_named
-from fullbench.models.tools.notes_by_picture_tools import Notes
+from fullbench.models.tools.picture_notes_and_their_wording import Notes
 from fullbench.models.tools.toolbox import Toolbox
 
 

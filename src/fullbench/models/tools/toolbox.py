@@ -13,13 +13,13 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fullbench.cache_dir import cache_folder
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
-from fullbench.models.tools.colour_tool import Colours
-from fullbench.models.tools.detector import Objects
-from fullbench.models.tools.notes_by_picture_tools import Notes, kinds_of
+from fullbench.models.tools.colour_words_and_picture_shares import Colours
+from fullbench.models.tools.everyday_object_detector import Objects
 from fullbench.models.tools.ocr import Text
+from fullbench.models.tools.picture_notes_and_their_wording import Notes, kinds_of
 from fullbench.models.wire.image_encoding import write_atomically
 from fullbench.picture_flattening_and_orientation import apply_orientation, flatten_to_rgb
 

@@ -12,7 +12,7 @@ from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.two_raters import SIGNED_SCALE, Options
 from fullbench.stats.array_checks import Floats, finite_column, label_codes
-from fullbench.stats.intervals.bootstrap import Labels, bootstrap
+from fullbench.stats.intervals.bootstrap_and_jackknife import Labels, bootstrap
 
 Distance = Literal["nominal", "ordinal", "interval"]
 

@@ -15,7 +15,7 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Bools, Floats, Numbers, finite_column, finite_columns
-from fullbench.stats.intervals.bootstrap import Labels
+from fullbench.stats.intervals.bootstrap_and_jackknife import Labels
 from fullbench.stats.intervals.share_intervals import share_estimate
 
 Ties = Literal["wrong", "left out"]

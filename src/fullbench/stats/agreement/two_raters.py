@@ -17,7 +17,7 @@ from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats, Numbers, finite_column, finite_columns
 from fullbench.stats.intervals import statistics_for_bootstrap
-from fullbench.stats.intervals.bootstrap import Labels, Statistic, bootstrap
+from fullbench.stats.intervals.bootstrap_and_jackknife import Labels, Statistic, bootstrap
 from fullbench.stats.intervals.cluster_intervals import FROM_ZERO, Scale
 from fullbench.stats.intervals.share_intervals import share_estimate
 from fullbench.stats.intervals.statistics_for_bootstrap import ClassScore

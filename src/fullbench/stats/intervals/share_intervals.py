@@ -8,7 +8,7 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Numbers, finite_column, label_codes
-from fullbench.stats.intervals.bootstrap import Labels
+from fullbench.stats.intervals.bootstrap_and_jackknife import Labels
 from fullbench.stats.intervals.cluster_intervals import cluster_mean
 from fullbench.stats.intervals.normal_and_t_quantiles import normal_quantile
 

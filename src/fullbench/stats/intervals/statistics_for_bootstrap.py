@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from fullbench.stats.array_checks import Floats, Ints
-from fullbench.stats.intervals.bootstrap import Statistic
+from fullbench.stats.intervals.bootstrap_and_jackknife import Statistic
 
 ClassScore = Literal["precision", "recall", "f1"]
 

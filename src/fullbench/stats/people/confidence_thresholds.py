@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fullbench.stats.array_checks import Floats, label_codes
-from fullbench.stats.intervals.bootstrap import Labels
+from fullbench.stats.intervals.bootstrap_and_jackknife import Labels
 
 NEVER = math.inf
 """Threshold of a judge that cannot be trusted at any confidence."""

@@ -22,7 +22,7 @@ from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Bools, Floats, Ints, Numbers, match_arrays
 from fullbench.stats.intervals.cluster_intervals import NO_SPREAD, ONE_ITEM
 from fullbench.stats.people.prediction_powered import METHOD, VoteSample, people_spread, squared_half_width
-from fullbench.stats.ratings.judge_scale_against_people import ScaleComparison, compare_scales
+from fullbench.stats.ratings.judge_scale_and_bias_against_people import ScaleComparison, compare_scales
 from fullbench.stats.ratings.match_graph import strong_components, weak_components
 
 _STEPS = 100

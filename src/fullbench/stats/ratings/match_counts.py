@@ -19,7 +19,7 @@ from fullbench.stats.array_checks import (
     finite_column,
     narrow_match_arrays,
 )
-from fullbench.stats.intervals.bootstrap import Labels, Sample
+from fullbench.stats.intervals.bootstrap_and_jackknife import Labels, Sample
 from fullbench.stats.intervals.cluster_intervals import Spread
 from fullbench.stats.ratings.bradley_terry_solver import Pairs, likelihood_curvature
 

@@ -20,7 +20,7 @@ from fullbench.stats.array_checks import Bools, Floats
 from fullbench.stats.intervals.normal_and_t_quantiles import normal_quantile, student_quantile
 from fullbench.stats.ratings.bradley_terry import Ratings
 from fullbench.stats.ratings.match_counts import Moves
-from fullbench.stats.ratings.penalised_ratings import CompleteRatings
+from fullbench.stats.ratings.ratings_of_undefeated_and_unconnected_contestants import CompleteRatings
 
 Rank = tuple[int, int]
 _DRAWS = 1000
@@ -52,7 +52,7 @@ def rank_ranges(ratings: CompleteRatings, *, level: float = 0.95, seed: int = 0)
     """Return the rank ranges of a leaderboard; contestants of groups that never met are never separated.
 
     >>> from fullbench.stats.ratings.match_counts import MatchCounts
-    >>> from fullbench.stats.ratings.penalised_ratings import rate_everyone
+    >>> from fullbench.stats.ratings.ratings_of_undefeated_and_unconnected_contestants import rate_everyone
     >>> battles = MatchCounts.from_rows([0] * 60 + [1] * 60, [1] * 60 + [2] * 60, ([1] * 45 + [0] * 15) * 2)
     >>> rank_ranges(rate_everyone(battles, interval="sandwich")).together
     ((1, 1), (2, 2), (3, 3))

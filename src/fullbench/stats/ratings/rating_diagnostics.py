@@ -17,7 +17,7 @@ from fullbench.stats.intervals.cluster_intervals import cluster_mean
 from fullbench.stats.intervals.share_intervals import wilson_interval
 from fullbench.stats.ratings.bradley_terry import Ratings
 from fullbench.stats.ratings.match_counts import MatchCounts
-from fullbench.stats.ratings.penalised_ratings import CompleteRatings
+from fullbench.stats.ratings.ratings_of_undefeated_and_unconnected_contestants import CompleteRatings
 
 TieRule = Literal["half", "left out"]
 

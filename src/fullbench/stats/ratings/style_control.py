@@ -13,7 +13,7 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats, Ints, Numbers, finite_column, match_arrays
-from fullbench.stats.intervals.bootstrap import Labels
+from fullbench.stats.intervals.bootstrap_and_jackknife import Labels
 from fullbench.stats.intervals.normal_and_t_quantiles import student_quantile
 from fullbench.stats.ratings.match_counts import MatchCounts
 from fullbench.stats.ratings.match_graph import strong_components

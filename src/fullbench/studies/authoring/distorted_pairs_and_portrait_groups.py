@@ -17,9 +17,14 @@ from fullbench.plugin_specs import load_function
 from fullbench.studies.authoring.created_pictures_manifest import CreatedPicture, write_pictures
 from fullbench.studies.exchange.runnable_study_export import export_study
 from fullbench.synthetic.perturb.blur import defocus_image, motion_blur_image
-from fullbench.synthetic.perturb.demographic_grids import GridPrompt
+from fullbench.synthetic.perturb.demographic_prompt_grids import GridPrompt
 from fullbench.synthetic.perturb.inpainted_regions import Region, distort_region
-from fullbench.synthetic.perturb.perturbed_pairs import ItemWithResponses, build_pair, build_people_item, build_record
+from fullbench.synthetic.perturb.items_from_perturbed_pairs_and_grids import (
+    ItemWithResponses,
+    build_pair,
+    build_people_item,
+    build_record,
+)
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from fullbench.core.item import Turn
 from fullbench.core.model import DECLINED_STOPS, Model, Prompt
-from fullbench.parsing.vocabulary import refuses
+from fullbench.parsing.reply_patterns_and_plain_text_conversion import refuses
 
 LABELS = ("crime", "shocking", "disgust", "other")
 _SANITISE = """\

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
 from fullbench.core.item import Item
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import Judge, answer_request_of, answers_first, models_of, with_models
 from fullbench.core.model import Model, Prompt, Reply
 from fullbench.core.verdict import Failure, Verdict
@@ -27,7 +27,7 @@ from fullbench.studies.engines import JobCounts, register_in_ledger
 from fullbench.studies.run.answer_items import Question, collect_answers
 from fullbench.studies.run.call_and_cost_plan import models_of_judges
 from fullbench.studies.run.judge_cases import judge_cases
-from fullbench.studies.run.judging_kind import StudyRun
+from fullbench.studies.run.judging_study_kind import StudyRun
 
 FailureLookup = Callable[[str], Iterable[Failure]]
 

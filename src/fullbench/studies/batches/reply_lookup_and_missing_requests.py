@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.model_call import NOTHING
 from fullbench.core.verdict import Failure

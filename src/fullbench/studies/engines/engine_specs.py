@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 from fullbench.core import plugin_entry_points
 from fullbench.errors import InputError
-from fullbench.studies.engines.run_jobs import HERE, Engine
+from fullbench.studies.engines.job_runner_with_ledger_storage import HERE, Engine
 
 _OPTIONS = {"min": 1, "max": 1_000}
 
@@ -39,7 +39,7 @@ def local_engine(address: str, query: str) -> AbstractContextManager[Engine]:
 
 def ray_engine(address: str, query: str) -> AbstractContextManager[Engine]:
     """Return the Ray engine, on this machine or a cluster."""
-    from fullbench.studies.engines.ray_cluster import Cluster
+    from fullbench.studies.engines.ray_engine import Cluster
 
     spec = f"ray:{address}" if address else "ray"
     least, most = _parse_worker_range(query, f"{spec}?{query}")

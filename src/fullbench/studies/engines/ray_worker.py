@@ -17,7 +17,7 @@ from fullbench.errors import FullbenchError
 from fullbench.models.net.budget_reservations import charge_calls_to
 from fullbench.models.net.rate_limits import use_rate_limits
 from fullbench.studies.engines.cluster_rate_limits import WorkerRateLimits
-from fullbench.studies.engines.job import Ask, Recipe
+from fullbench.studies.engines.judge_or_contestant_job_and_recipe import Ask, Recipe
 
 AHEAD = 16
 MOST_AHEAD = 512

@@ -22,10 +22,16 @@ from fullbench.errors import EngineError, FullbenchError
 from fullbench.models.net.budget_reservations import current_budget
 from fullbench.studies.engines.cluster_rate_limits import WorkerRateLimits
 from fullbench.studies.engines.interrupt_handling import Stop
-from fullbench.studies.engines.job import Job, Key, Recipe
+from fullbench.studies.engines.job_runner_with_ledger_storage import JobCounts, outcome_key
+from fullbench.studies.engines.judge_or_contestant_job_and_recipe import Job, Key, Recipe
 from fullbench.studies.engines.ray_worker import Worker, WorkerTurn
-from fullbench.studies.engines.run_jobs import JobCounts, outcome_key
-from fullbench.studies.engines.task_transfer import PictureMemory, PictureStore, WorkerLink, pack_tasks, unpack_tasks
+from fullbench.studies.engines.task_serialisation_for_ray import (
+    PictureMemory,
+    PictureStore,
+    WorkerLink,
+    pack_tasks,
+    unpack_tasks,
+)
 from fullbench.version_and_code_digest import build_label
 
 CPUS = 0.1  # workers mostly wait for servers

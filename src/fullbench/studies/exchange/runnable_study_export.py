@@ -11,7 +11,7 @@ from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.files.item_response_verdict_files import write_items, write_responses, write_verdicts
 from fullbench.files.row_writers import replace_atomically
-from fullbench.studies.run.cases_per_judge import write_response_sets
+from fullbench.studies.run.cases_per_judge_and_case_file import write_response_sets
 
 _STUDY = """\
 # What is asked, what was answered and what people ruled is in the files beside this one.

@@ -232,7 +232,7 @@ class _AdaptiveSchedule:
 
     def _shown_half_width(self, expected_width: float) -> float:
         """Return `expected_width` if the newcomer has too few items."""
-        from fullbench.stats.ratings.penalised_ratings import rate_everyone
+        from fullbench.stats.ratings.ratings_of_undefeated_and_unconnected_contestants import rate_everyone
 
         matches = self.board.load_matches()
         if matches is None or self.newcomer.name not in matches.names:

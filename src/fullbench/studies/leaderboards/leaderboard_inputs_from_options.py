@@ -19,7 +19,7 @@ from fullbench.errors import InputError
 from fullbench.files.item_response_verdict_files import read_responses
 from fullbench.files.picture_access_policy import allow_picture_folders, without_pictures
 from fullbench.ledger.ledger import Ledger
-from fullbench.studies import judge_and_model_specs
+from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.studies.engines import DEFAULT_RETRY_POLICY, HERE, Budget, Engine, JobCounts, RetryPolicy
 from fullbench.studies.leaderboards.growing_leaderboard import Board, Newcomer, Pool, Schedule, uniform_cases
 from fullbench.studies.leaderboards.withheld_test_sets import mark_withheld_items
@@ -27,7 +27,7 @@ from fullbench.studies.run import call_and_cost_plan
 from fullbench.studies.run.call_context import CallContext
 from fullbench.studies.run.missing_pictures import refuse_missing_pictures
 from fullbench.studies.run.run_options import RunOptions
-from fullbench.studies.run.study_inputs import limit_messages
+from fullbench.studies.run.study_items_responses_and_labels import limit_messages
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ class LeaderboardRequest:
 
     def build_judge(self) -> Judge:
         """Build the judge with the benchmark's prompt template."""
-        spec = judge_and_model_specs.spec_for_benchmark(
+        spec = judge_contestant_and_benchmark_specs.spec_for_benchmark(
             self.benchmark, self.judge, prompt_style=self.prompt_style, reader=self.reader or ""
         )
-        return judge_and_model_specs.judge_from_spec(spec)
+        return judge_contestant_and_benchmark_specs.judge_from_spec(spec)
 
 
 @dataclass
@@ -112,7 +112,7 @@ def prepare_leaderboard(
     request: LeaderboardRequest, ledger: Ledger, run_options: RunOptions, *, answer: bool
 ) -> PreparedLeaderboard:
     """Read the files, build the judge, and let the newcomer answer if it is a model."""
-    bench = judge_and_model_specs.benchmark_from_name(request.benchmark)
+    bench = judge_contestant_and_benchmark_specs.benchmark_from_name(request.benchmark)
     with allow_picture_folders(*request.pictures_from), without_pictures(request.without_pictures):
         items = mark_withheld_items(ledger, bench.items(request.data), withheld=request.withheld)
     played_items = items[: request.limit]
@@ -123,7 +123,7 @@ def prepare_leaderboard(
     contestant = (
         None
         if request.predictions is not None or ":" not in request.model
-        else judge_and_model_specs.contestant_from_spec(request.model)
+        else judge_contestant_and_benchmark_specs.contestant_from_spec(request.model)
     )
     name = contestant.name if contestant is not None else request.model
     models = [*call_and_cost_plan.models_of_judges([judge]), *([] if contestant is None else [contestant])]

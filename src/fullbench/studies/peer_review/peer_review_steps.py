@@ -36,7 +36,7 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.stats.peer_review.equation_variants import USUAL as USUAL_READING
 from fullbench.stats.peer_review.peer_rankings import Initial
 from fullbench.studies.engines import JobCounts
-from fullbench.studies.judge_and_model_specs import refuse_duplicates
+from fullbench.studies.judge_contestant_and_benchmark_specs import refuse_duplicates
 from fullbench.studies.run import call_and_cost_plan
 from fullbench.studies.run.call_context import CallContext
 from fullbench.studies.run.run_options import RunOptions, RunOptionsByName

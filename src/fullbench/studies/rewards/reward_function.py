@@ -22,14 +22,19 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.cache_dir import cache_folder
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import Judge
 from fullbench.errors import DataWarning, InputError, LedgerInUse, ModelError
 from fullbench.judges.scorers.scorer_server import ServerBusyError
 from fullbench.studies.notebook_api import DEFAULT_LEDGER, explain_arguments
-from fullbench.studies.rewards.reward_rows import PICTURE_COLUMNS, REFERENCE, RUBRIC_COLUMNS, reward_rows
-from fullbench.studies.rewards.reward_server import CONTESTANT, RewardClient, RewardServer
+from fullbench.studies.rewards.reward_server_and_client import CONTESTANT, RewardClient, RewardServer
 from fullbench.studies.rewards.reward_service import STUDY, Measure, Reward, RewardService, read_reward_study
+from fullbench.studies.rewards.training_prompts_as_items_and_responses import (
+    PICTURE_COLUMNS,
+    REFERENCE,
+    RUBRIC_COLUMNS,
+    reward_rows,
+)
 from fullbench.studies.study_file import Study
 from fullbench.studies.study_file_trust import refuse_risks
 

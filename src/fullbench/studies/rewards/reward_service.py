@@ -22,8 +22,8 @@ from typing import Any
 from fullbench.analysis.views.panel_cascade_and_rubric_verdicts import view_verdicts
 from fullbench.core.ballot import Ballot, ballot
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
 from fullbench.core.item import Item
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import Judge, models_of
 from fullbench.core.panel_and_cascade import is_view
 from fullbench.core.rubric import RUBRIC, Criterion, Rubric, criteria_of_items, parse_criteria
@@ -32,10 +32,10 @@ from fullbench.errors import FullbenchError, InputError
 from fullbench.judges.scorers.scorer_server import ServerBusyError, metric_lines
 from fullbench.ledger.ledger import Ledger
 from fullbench.models.net.rate_limits import use_rate_limits
-from fullbench.studies import judge_and_model_specs
+from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.studies.engines import JobCounts, Stop
-from fullbench.studies.rewards.rate_limits_of_call_streams import SharedRateLimits
-from fullbench.studies.rewards.reward_rows import RewardRow
+from fullbench.studies.rewards.rate_limits_shared_by_requests import SharedRateLimits
+from fullbench.studies.rewards.training_prompts_as_items_and_responses import RewardRow
 from fullbench.studies.rubrics.rubrics_in_studies import (
     EACH,
     OPTION_KEYS,
@@ -177,7 +177,9 @@ class RewardService(AbstractContextManager["RewardService"]):
         self.measure = measure
         spec = judge if isinstance(judge, str) else judge.name
         self._spec = spec
-        self._base_judge = judge_and_model_specs.judge_from_spec(judge) if isinstance(judge, str) else judge
+        self._base_judge = (
+            judge_contestant_and_benchmark_specs.judge_from_spec(judge) if isinstance(judge, str) else judge
+        )
         self._calls = measure.calls or (default_calls(spec) if isinstance(judge, str) else EACH)
         self.judge = self._judge_for(measure.criteria) if measure.criteria else self._base_judge
         if measure.rubric is not None and not measure.criteria:

@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from fullbench.analysis.item_clustered_means_and_shares import scale_of
 from fullbench.core.built_in_table_columns import table_columns
-from fullbench.core.digests import digest
 from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.response import Response
 from fullbench.core.rubric import Criterion
 from fullbench.core.table import Cell, Table
@@ -30,7 +30,7 @@ from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError, Undefined
 from fullbench.files.item_response_verdict_files import read_items, read_responses, read_verdicts
 from fullbench.stats.intervals import statistics_for_bootstrap
-from fullbench.stats.intervals.bootstrap import bootstrap
+from fullbench.stats.intervals.bootstrap_and_jackknife import bootstrap
 
 Floats = npt.NDArray[np.float64]
 LEAST = 8

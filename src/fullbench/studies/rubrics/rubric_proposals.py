@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fullbench.core.digests import digest
 from fullbench.core.item import REQUEST, Item
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.language_and_words import language_of
 from fullbench.core.model import DECLINED_STOPS, Model
 from fullbench.core.response import Response

@@ -12,14 +12,14 @@ from typing import Any
 
 from fullbench.core.ballot import ballot
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
 from fullbench.core.item import Item
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import Judge, models_of
 from fullbench.core.response import Response
 from fullbench.core.rubric import RUBRIC, Criterion, Rubric, criteria_of_items, parse_criteria
 from fullbench.errors import DataWarning, InputError
 from fullbench.files.toml_reader import read_toml
-from fullbench.studies import judge_and_model_specs
+from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.studies.study_file import Study
 
 ONE, EACH = "one", "each"
@@ -111,7 +111,7 @@ def rubrics_by(judges: Sequence[str], path: Path) -> dict[str, dict[str, Any]]:
 
 def default_calls(spec: str) -> str:
     """Return `one` (one call for all criteria) for judges that prompt a model, else `each`."""
-    return ONE if models_of(judge_and_model_specs.judge_from_spec(spec)) else EACH
+    return ONE if models_of(judge_contestant_and_benchmark_specs.judge_from_spec(spec)) else EACH
 
 
 def load_rubrics(study: Study, items: Sequence[Item]) -> list[RubricWithJudge]:
@@ -123,7 +123,7 @@ def load_rubrics(study: Study, items: Sequence[Item]) -> list[RubricWithJudge]:
             criteria, file_options = _load_criteria(table, item_criteria, study.path.parent)
             spec = str(table["judge"])
             judge = judge_with_criteria(
-                judge_and_model_specs.judge_from_spec(spec), spec, criteria, str(table.get("calls", ONE))
+                judge_contestant_and_benchmark_specs.judge_from_spec(spec), spec, criteria, str(table.get("calls", ONE))
             )
             rubric = Rubric(f"{RUBRIC}{name}", judge.name, criteria, **{**file_options, **_options(table)})
             rubrics.append(RubricWithJudge(rubric, judge))
@@ -164,7 +164,7 @@ def _load_criteria(
 def judge_with_criteria(judge: Judge, spec: str, criteria: Sequence[Criterion], calls: str) -> Judge:
     """Return the judge that fills in a rubric: a prompted judge gets the texts of the criteria."""
     from fullbench.judges.prompted_judge import PromptedJudge
-    from fullbench.judges.rubric_in_one_call import SheetJudge
+    from fullbench.judges.rubric_criterion_verdicts_in_one_call import SheetJudge
 
     if not isinstance(judge, PromptedJudge):
         if calls == ONE and len(criteria) > 1:

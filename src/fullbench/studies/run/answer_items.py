@@ -22,7 +22,7 @@ from fullbench.core.verdict import Failure
 from fullbench.errors import ModelError
 from fullbench.ledger.ledger import Ledger
 from fullbench.picture_flattening_and_orientation import is_black
-from fullbench.studies import judge_and_model_specs
+from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.studies.engines import (
     DEFAULT_RETRY_POLICY,
     HERE,
@@ -100,7 +100,7 @@ class _AnswerJob(Job):
     """Work of a contestant on its items."""
 
     role = "contestant"
-    from_spec = staticmethod(judge_and_model_specs.contestant_from_spec)
+    from_spec = staticmethod(judge_contestant_and_benchmark_specs.contestant_from_spec)
 
     def __init__(self, model: Model, items: Sequence[Item], samples: int, ledger: Ledger, spec: str | None) -> None:
         super().__init__(model, ledger, spec)

@@ -13,19 +13,19 @@ from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge, answers_first, models_of
 from fullbench.core.model import Model
-from fullbench.core.notebook_display import Printable
 from fullbench.core.panel_and_cascade import View, is_view
+from fullbench.core.registered_display_and_frame_functions import Printable
 from fullbench.core.table import Table
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import Circumstances
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
-from fullbench.ledger.stored_names import load_named_settings
-from fullbench.reports.display_names import DisplayNames
+from fullbench.ledger.stored_settings_and_chosen_display_names import load_named_settings
+from fullbench.reports.display_names_of_judges_and_contestants import DisplayNames
 from fullbench.studies.batches.batch_folders import refuse_open
 from fullbench.studies.engines import Budget, JobCounts
-from fullbench.studies.ledger_display_names import store_study_names, study_display_names
+from fullbench.studies.ledger_display_names_and_name_lookup import store_study_names, study_display_names
 from fullbench.studies.run import call_and_cost_plan
 from fullbench.studies.run.call_context import CallContext
 from fullbench.studies.run.judge_cases import CasesToJudge

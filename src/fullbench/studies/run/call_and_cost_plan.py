@@ -19,11 +19,11 @@ from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
-from fullbench.judges.rubric_in_one_call import SheetJudge, response_of
+from fullbench.judges.rubric_criterion_verdicts_in_one_call import SheetJudge, response_of
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies.engines import LOOKUP, Budget, Key
 from fullbench.studies.run.answer_items import dialogue_prompts
-from fullbench.studies.run.cost_forecast_before_run import (
+from fullbench.studies.run.call_cost_and_time_forecast import (
     SECONDS,
     TOKENS_OUT,
     Load,

@@ -12,7 +12,7 @@ from fullbench.core.model import Model
 from fullbench.core.verdict import Circumstances
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies.engines import DEFAULT_RETRY_POLICY, HERE, Budget, Engine, JobCounts, RetryPolicy, Stop
-from fullbench.studies.ledger_display_names import load_display_names
+from fullbench.studies.ledger_display_names_and_name_lookup import load_display_names
 from fullbench.studies.run.answer_items import ItemsForContestant, collect_answers
 from fullbench.studies.run.judge_cases import CasesToJudge, judge_cases
 from fullbench.studies.run.progress_display import watch_progress

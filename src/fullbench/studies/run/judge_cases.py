@@ -13,7 +13,7 @@ from fullbench.core.judge import Judge, models_of
 from fullbench.core.verdict import Circumstances, Failure, Verdict
 from fullbench.ledger.ledger import Ledger
 from fullbench.parsing.random_check_codes import nonce_of
-from fullbench.studies import judge_and_model_specs
+from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.studies.engines import (
     DEFAULT_RETRY_POLICY,
     HERE,
@@ -27,8 +27,8 @@ from fullbench.studies.engines import (
     Watch,
     run_all_jobs,
 )
-from fullbench.studies.engines.run_jobs import LOOKUP
-from fullbench.studies.run.cost_forecast_before_run import limits_of
+from fullbench.studies.engines.job_runner_with_ledger_storage import LOOKUP
+from fullbench.studies.run.call_cost_and_time_forecast import limits_of
 from fullbench.studies.run.own_answers_of_judges import OwnAnswers, collect_own_answers
 
 CasesToJudge = Callable[[Judge], Iterable[Case]]
@@ -89,7 +89,7 @@ class _JudgingJob(Job):
     """Work of a judge on its cases."""
 
     role = "judge"
-    from_spec = staticmethod(judge_and_model_specs.judge_from_spec)
+    from_spec = staticmethod(judge_contestant_and_benchmark_specs.judge_from_spec)
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ class RunOptions:
 
 
 class RunOptionsByName(TypedDict, total=False):
-    """The same options as optional keywords: `judging_kind.execute(ledger, budget=5.0, quiet=True)`."""
+    """The same options as optional keywords: `judging_study_kind.execute(ledger, budget=5.0, quiet=True)`."""
 
     engine: Engine
     budget: float | None

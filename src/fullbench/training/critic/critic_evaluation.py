@@ -23,7 +23,7 @@ from fullbench.files.row_readers import read_rows
 from fullbench.stats.agreement.two_raters import absolute_error
 from fullbench.stats.intervals import statistics_for_bootstrap
 from fullbench.stats.paired_comparison_and_test_corrections import paired_difference
-from fullbench.studies.engines.run_jobs import JobCounts
+from fullbench.studies.engines.job_runner_with_ledger_storage import JobCounts
 from fullbench.studies.run.progress_display import watch_progress
 from fullbench.training.critic.critic_judge import CUT
 from fullbench.training.critic.critic_metadata import Critic

@@ -12,23 +12,23 @@ from typing import Any, ClassVar
 
 from fullbench.core.ballot import Ballot, Real, Score
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
 from fullbench.core.item import Item
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import CallsNoModel, Kind
 from fullbench.core.model import Model, Prompt
 from fullbench.core.verdict import Failure, Verdict
 from fullbench.judges.baselines import marks_from
 from fullbench.judges.prompted_judge import PromptedJudge
+from fullbench.models.local.quick_weights_fingerprint import weights_fingerprint
 from fullbench.models.local.transformers_model import (
     TransformersModel,
     load_pretrained,
     padding_token,
     resolve_device_and_precision,
 )
-from fullbench.models.local.weights_digest import weights_fingerprint
 from fullbench.training.critic.critic_metadata import Critic
 from fullbench.training.critic.data.encoding import Encoder, Example, Piece
-from fullbench.training.critic.data.prompts import PromptSettings
+from fullbench.training.critic.data.prompt_settings import PromptSettings
 
 CUT = "the answer was cut to fit the window"
 

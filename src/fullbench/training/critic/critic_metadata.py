@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from fullbench.errors import InputError
 from fullbench.files.row_writers import replace_atomically
-from fullbench.training.critic.data.prompts import PromptSettings
+from fullbench.training.critic.data.prompt_settings import PromptSettings
 from fullbench.training.critic.training_settings import Kind
 
 

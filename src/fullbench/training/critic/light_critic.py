@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import CallsNoModel, Kind
 from fullbench.core.language_and_words import length_of, words_of
 from fullbench.core.verdict import Verdict

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean, median, pstdev
 from typing import Any
 
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import Judge
 from fullbench.core.table import Table
 from fullbench.errors import InputError
@@ -19,13 +19,13 @@ from fullbench.models.local.transformers_model import TransformersModel, padding
 from fullbench.training.critic.critic_judge import CutJudge
 from fullbench.training.critic.critic_metadata import Critic
 from fullbench.training.critic.data.encoding import Encoder, Example, count_steps, encode_answers
-from fullbench.training.critic.data.prompts import PromptSettings
+from fullbench.training.critic.data.prompt_settings import PromptSettings
 from fullbench.training.critic.data.scored_answers import ScoredAnswer
 from fullbench.training.critic.fit.checkpoints import RunFolder
 from fullbench.training.critic.fit.distributed_training import Processes, gather_weights, shard_model
 from fullbench.training.critic.fit.objectives import Objective, PreferenceObjective, ScoreObjective, TokenObjective
 from fullbench.training.critic.fit.training_loop import Loop, Watch, never_stop
-from fullbench.training.critic.right_versus_wrong_verdict_likelihood import Preferences, verdict_likelihoods
+from fullbench.training.critic.preference_accuracy_of_verdicts import Preferences, verdict_likelihoods
 from fullbench.training.critic.training_settings import Settings
 from fullbench.version_and_code_digest import __version__
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import torch
 
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.training.generator import checkpoints
-from fullbench.training.generator.preference_tuning import StepCallback, Tunable, TuningSettings
+from fullbench.training.generator.judge_preference_tuning_methods import StepCallback, Tunable, TuningSettings
 
 FRESH_NOISE_SHARE = 0.7
 """Share of fresh noise in every step: less explores too little, more blurs drawings of few steps."""

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from fullbench.core.digests import digest
 from fullbench.core.item import Item
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model, draws_pictures
 from fullbench.core.picture import Picture
@@ -21,7 +21,7 @@ from fullbench.errors import InputError, require_extra
 from fullbench.files.item_response_verdict_files import read_items
 from fullbench.ledger.ledger import Ledger
 from fullbench.models.local.diffusers_pipeline import PipelineModel
-from fullbench.studies import best_of_n_ranking, judge_and_model_specs
+from fullbench.studies import best_of_n_ranking, judge_contestant_and_benchmark_specs
 from fullbench.studies.engines import HERE, Budget, Engine, Stop
 from fullbench.studies.run.call_context import CallContext
 from fullbench.training.generator.ledger_calls_and_tuning_comparison import (
@@ -32,7 +32,12 @@ from fullbench.training.generator.ledger_calls_and_tuning_comparison import (
 )
 
 if TYPE_CHECKING:
-    from fullbench.training.generator.preference_tuning import Feedback, StepCallback, Tunable, TuningSettings
+    from fullbench.training.generator.judge_preference_tuning_methods import (
+        Feedback,
+        StepCallback,
+        Tunable,
+        TuningSettings,
+    )
 
 
 @dataclass(frozen=True)
@@ -96,8 +101,8 @@ def tune_generator(
     stop = stop or Stop()
     tuning_result = TuningResult()
     model, judge = (
-        judge_and_model_specs.contestant_from_spec(job.generator),
-        judge_and_model_specs.judge_from_spec(job.judge),
+        judge_contestant_and_benchmark_specs.contestant_from_spec(job.generator),
+        judge_contestant_and_benchmark_specs.judge_from_spec(job.judge),
     )
     if not draws_pictures(model):
         raise InputError(f"{job.generator!r} answers in words. Give --generator diffusers:FOLDER.")
@@ -106,7 +111,7 @@ def tune_generator(
     tuning_result.spec = _tune_by_policy(tuning_run) if settings.way == "ddpo" else _tune_by_choices(tuning_run)
     if not tuning_result.spec or not (job.compare or job.people):
         return tuning_result
-    after = judge_and_model_specs.contestant_from_spec(tuning_result.spec)
+    after = judge_contestant_and_benchmark_specs.contestant_from_spec(tuning_result.spec)
     responses = caller.draw([(model, job.generator), (after, tuning_result.spec)], job.held_out, job.compared_samples)
     if not stop.reason:
         tuning_result.before, tuning_result.after = model.name, after.name
@@ -184,7 +189,7 @@ def _tune_by_policy(tuning_run: _TuningRun) -> str:
 
 def _tune_on_choices(tuning_run: _TuningRun, choice: Choices) -> str:
     """Train, resume, or use the result of an earlier call with the same feedback; return the spec."""
-    from fullbench.training.generator.preference_tuning import tune_weights
+    from fullbench.training.generator.judge_preference_tuning_methods import tune_weights
 
     job, settings, student = tuning_run.job, tuning_run.settings, tuning_run.student
     feedback = _build_feedback(settings.way, job, student, choice)
@@ -217,7 +222,7 @@ def _save_generator(job: TuningJob, identity: str, student: Trainee, history: di
 def _build_feedback(way: str, job: TuningJob, student: Trainee, choice: Choices) -> Feedback:
     import torch
 
-    from fullbench.training.generator.preference_tuning import Feedback
+    from fullbench.training.generator.judge_preference_tuning_methods import Feedback
 
     words = {item.id: item.question for item in job.prompts}
     if way == "weighted":

@@ -24,7 +24,7 @@ from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
-from fullbench.studies import best_of_n_ranking, judge_and_model_specs
+from fullbench.studies import best_of_n_ranking, judge_contestant_and_benchmark_specs
 from fullbench.studies.engines import HERE, JobCounts
 from fullbench.studies.run.call_context import CallContext
 
@@ -133,7 +133,7 @@ class LedgerCaller:
         where the ledger holds votes of theirs."""
         rows: list[list[Cell]] = []
         for spec in job.compare:
-            judge = judge_and_model_specs.judge_from_spec(spec)
+            judge = judge_contestant_and_benchmark_specs.judge_from_spec(spec)
             ballot = ballot_for(judge)
             size = 2 if isinstance(ballot, Choice) else 1
             cases = list(cases_of(job.held_out, responses, ballot, size=size, orders="both", criterion=job.criterion))

@@ -10,11 +10,19 @@ from sqlalchemy import Connection, func, select
 
 from fullbench.core.translatable_note import error_sentence
 from fullbench.errors import InputError
-from fullbench.web import page_access
-from fullbench.web.accounts import account_tables, api_tokens, audit_log, invitations, passwords, sessions, users
+from fullbench.web import route_access_connection_and_csrf_checks
+from fullbench.web.accounts import (
+    account_and_shared_site_tables,
+    api_tokens,
+    audit_log,
+    invitations,
+    passwords,
+    sessions,
+    users,
+)
 from fullbench.web.accounts.sign_in_pages import Text
-from fullbench.web.page_access import Database, Organiser, Viewer
 from fullbench.web.page_rendering import redirect_to_page, render_template, set_cookie
+from fullbench.web.route_access_connection_and_csrf_checks import Database, Organiser, Viewer
 from fullbench.web.words import key
 
 router = APIRouter(include_in_schema=False)
@@ -30,7 +38,9 @@ def account_page(request: Request, user: Viewer, connection: Database) -> Respon
 
 def _render_account(request: Request, user: users.User, connection: Connection, **values: Any) -> Response:
     session_count_query = (
-        select(func.count()).select_from(account_tables.sessions).where(account_tables.sessions.c.user_id == user.id)
+        select(func.count())
+        .select_from(account_and_shared_site_tables.sessions)
+        .where(account_and_shared_site_tables.sessions.c.user_id == user.id)
     )
     page_values: dict[str, Any] = {"problem": "", "secret": "", "status": 200} | values
     return render_template(
@@ -55,11 +65,17 @@ def change_password(
         users.set_password(connection, user, new)
     except InputError as error:
         return _render_account(request, user, connection, problem=error_sentence(error), status=400)
-    address, agent = page_access.address_of(request), request.headers.get("user-agent", "")
+    address, agent = route_access_connection_and_csrf_checks.address_of(request), request.headers.get("user-agent", "")
     secret = sessions.start_session(connection, user, address=address, agent=agent)
     audit_log.write_entry(connection, user, "password changed", address=address)
     response = redirect_to_page(request, "/account", flash=key("The password is changed; other sessions have ended."))
-    set_cookie(request, response, page_access.SESSION, secret, seconds=page_access.settings_of(request).lasting)
+    set_cookie(
+        request,
+        response,
+        route_access_connection_and_csrf_checks.SESSION,
+        secret,
+        seconds=route_access_connection_and_csrf_checks.settings_of(request).lasting,
+    )
     return response
 
 
@@ -128,7 +144,9 @@ def invite_person(request: Request, user: Organiser, connection: Database, role:
     except InputError as error:
         return _render_people(request, connection, problem=error_sentence(error), status=400)
     audit_log.record_action(request, connection, user, "invited", invitation.note, role=role)
-    return _render_people(request, connection, link=f"{page_access.base_of(request)}/join/{secret}")
+    return _render_people(
+        request, connection, link=f"{route_access_connection_and_csrf_checks.base_of(request)}/join/{secret}"
+    )
 
 
 @router.post("/people/invitations/{invitation_id}/revoke")

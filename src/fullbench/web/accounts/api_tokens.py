@@ -9,10 +9,10 @@ from typing import Literal, cast, get_args
 from sqlalchemy import Connection, func, insert, or_, select, update
 
 from fullbench.errors import InputError
-from fullbench.web.accounts.account_tables import tokens, users
-from fullbench.web.accounts.random_ids_and_digests import new_id, new_secret, secret_digest
+from fullbench.web.accounts.account_and_shared_site_tables import tokens, users
+from fullbench.web.accounts.random_ids_digests_and_site_key import new_id, new_secret, secret_digest
 from fullbench.web.accounts.users import COLUMNS, User, clean_name, user_from_row
-from fullbench.web.site_settings import DAY
+from fullbench.web.site_settings_and_worker_transfer import DAY
 from fullbench.web.words import key
 
 Scope = Literal["read", "write"]

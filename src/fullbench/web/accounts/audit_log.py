@@ -11,9 +11,9 @@ from typing import Any
 from fastapi import Request
 from sqlalchemy import Connection, insert, select
 
-from fullbench.web.accounts.account_tables import audit
+from fullbench.web.accounts.account_and_shared_site_tables import audit
 from fullbench.web.accounts.users import User
-from fullbench.web.page_access import address_of
+from fullbench.web.route_access_connection_and_csrf_checks import address_of
 
 
 @dataclass(frozen=True, slots=True)

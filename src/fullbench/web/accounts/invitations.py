@@ -10,10 +10,10 @@ from sqlalchemy import Connection, insert, select, update
 
 from fullbench.errors import InputError
 from fullbench.web.accounts import passwords, users
-from fullbench.web.accounts.account_tables import invitations
-from fullbench.web.accounts.random_ids_and_digests import new_id, new_secret, secret_digest
+from fullbench.web.accounts.account_and_shared_site_tables import invitations
+from fullbench.web.accounts.random_ids_digests_and_site_key import new_id, new_secret, secret_digest
 from fullbench.web.accounts.users import Role, User
-from fullbench.web.site_settings import DAY
+from fullbench.web.site_settings_and_worker_transfer import DAY
 from fullbench.web.words import key
 
 LASTING = 7 * DAY

@@ -6,10 +6,10 @@ import time
 
 from sqlalchemy import Connection, delete, insert, or_, select, update
 
-from fullbench.web.accounts.account_tables import sessions, users
-from fullbench.web.accounts.random_ids_and_digests import new_secret, secret_digest
+from fullbench.web.accounts.account_and_shared_site_tables import sessions, users
+from fullbench.web.accounts.random_ids_digests_and_site_key import new_secret, secret_digest
 from fullbench.web.accounts.users import COLUMNS, User, user_from_row
-from fullbench.web.site_settings import Settings
+from fullbench.web.site_settings_and_worker_transfer import Settings
 
 TOUCH = 60.0
 """The use of a session is recorded at most once in this many seconds."""

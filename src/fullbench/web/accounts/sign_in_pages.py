@@ -9,12 +9,12 @@ from fastapi.responses import Response
 
 from fullbench.core.translatable_note import error_sentence
 from fullbench.errors import InputError
-from fullbench.web import page_access
+from fullbench.web import route_access_connection_and_csrf_checks
 from fullbench.web.accounts import audit_log, invitations, passwords, sessions, sign_in_protection, users
 from fullbench.web.accounts.users import User
 from fullbench.web.database import read_transaction, write_transaction
-from fullbench.web.page_access import CurrentUser, Database, Viewer
 from fullbench.web.page_rendering import LANGUAGE, YEAR, local_path, redirect_to_page, render_template, set_cookie
+from fullbench.web.route_access_connection_and_csrf_checks import CurrentUser, Database, Viewer
 from fullbench.web.words import LANGUAGES, key
 
 router = APIRouter(include_in_schema=False)
@@ -36,9 +36,9 @@ def login_page(request: Request, user: CurrentUser, next: str = "/") -> Response
 def sign_in(request: Request, name: Text, password: Text, next: Text = "/") -> Response:  # noqa: A002
     """Sign in. Whatever is wrong, the answer is the same, and takes the same work."""
     engine, site_key, address = (
-        page_access.engine_of(request),
-        page_access.site_key_of(request),
-        page_access.address_of(request),
+        route_access_connection_and_csrf_checks.engine_of(request),
+        route_access_connection_and_csrf_checks.site_key_of(request),
+        route_access_connection_and_csrf_checks.address_of(request),
     )
     name_key = users.fold_name(name)
     device = sign_in_protection.known_device(site_key, request.cookies.get(sign_in_protection.COOKIE, ""), name_key)
@@ -63,20 +63,22 @@ def sign_in(request: Request, name: Text, password: Text, next: Text = "/") -> R
 
 def sign_in_and_redirect(request: Request, user: User, to: str, connection: Database, flash: str = "") -> Response:
     """Start a new session, end the browser's old one, and redirect to a page."""
-    settings = page_access.settings_of(request)
-    if (old := page_access.session_secret(request)) is not None:
+    settings = route_access_connection_and_csrf_checks.settings_of(request)
+    if (old := route_access_connection_and_csrf_checks.session_secret(request)) is not None:
         sessions.end_session(connection, old)
     sessions.delete_expired_sessions(connection, settings)
-    agent, address = request.headers.get("user-agent", ""), page_access.address_of(request)
+    agent, address = request.headers.get("user-agent", ""), route_access_connection_and_csrf_checks.address_of(request)
     secret = sessions.start_session(connection, user, address=address, agent=agent)
     audit_log.write_entry(connection, user, "signed in", address=address)
     response = redirect_to_page(request, to, flash=flash)
-    set_cookie(request, response, page_access.SESSION, secret, seconds=settings.lasting)
+    set_cookie(request, response, route_access_connection_and_csrf_checks.SESSION, secret, seconds=settings.lasting)
     device = sign_in_protection.device_cookie(
-        page_access.site_key_of(request), request.cookies.get(sign_in_protection.COOKIE, ""), users.fold_name(user.name)
+        route_access_connection_and_csrf_checks.site_key_of(request),
+        request.cookies.get(sign_in_protection.COOKIE, ""),
+        users.fold_name(user.name),
     )
     set_cookie(request, response, sign_in_protection.COOKIE, device, seconds=YEAR)
-    response.delete_cookie(page_access.VISIT)
+    response.delete_cookie(route_access_connection_and_csrf_checks.VISIT)
     return response
 
 
@@ -85,12 +87,12 @@ def sign_out(request: Request, user: Viewer, connection: Database, everywhere: T
     """Sign out, here or everywhere."""
     if everywhere:
         sessions.end_all_sessions(connection, user.id)
-    elif (secret := page_access.session_secret(request)) is not None:
+    elif (secret := route_access_connection_and_csrf_checks.session_secret(request)) is not None:
         sessions.end_session(connection, secret)
     audit_log.record_action(request, connection, user, "signed out", "everywhere" if everywhere else "")
     request.state.user = None
     response = redirect_to_page(request, "/login", flash=key("You are signed out."))
-    response.delete_cookie(page_access.SESSION)
+    response.delete_cookie(route_access_connection_and_csrf_checks.SESSION)
     return response
 
 

@@ -16,8 +16,8 @@ from ipaddress import IPv6Address, ip_address, ip_network
 
 from sqlalchemy import Connection, delete, func, insert, select
 
-from fullbench.web.accounts.account_tables import attempts
-from fullbench.web.accounts.random_ids_and_digests import sign_parts
+from fullbench.web.accounts.account_and_shared_site_tables import attempts
+from fullbench.web.accounts.random_ids_digests_and_site_key import sign_parts
 
 WINDOW = 15 * 60.0
 PAIR_LIMIT = 10

@@ -15,8 +15,8 @@ from fullbench.core.item import AUTHOR
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.web.accounts import passwords
-from fullbench.web.accounts.account_tables import sessions, tokens, users
-from fullbench.web.accounts.random_ids_and_digests import new_id
+from fullbench.web.accounts.account_and_shared_site_tables import sessions, tokens, users
+from fullbench.web.accounts.random_ids_digests_and_site_key import new_id
 from fullbench.web.database import acquire_lock
 from fullbench.web.words import key
 

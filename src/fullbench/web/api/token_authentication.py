@@ -15,7 +15,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from fullbench.web.accounts import api_tokens
 from fullbench.web.accounts.users import Role, User
 from fullbench.web.database import read_transaction, write_transaction
-from fullbench.web.page_access import engine_of
+from fullbench.web.route_access_connection_and_csrf_checks import engine_of
 
 bearer = HTTPBearer(scheme_name="token", description="A token made on the page `Your account`.", auto_error=False)
 _READS = {"GET", "HEAD", "OPTIONS"}

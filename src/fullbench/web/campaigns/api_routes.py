@@ -15,7 +15,7 @@ from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.translatable_note import Note, error_sentence
 from fullbench.errors import InputError
-from fullbench.web import picture_serving
+from fullbench.web import picture_checks_storage_and_serving
 from fullbench.web.accounts import audit_log
 from fullbench.web.accounts.users import User
 from fullbench.web.api.schemas import RESPONSES, Id, Limit, Page, Shape
@@ -26,25 +26,25 @@ from fullbench.web.campaigns.create import (
     creation_worker,
     omitted_data_counts,
     pilot_campaign,
-    task_creation,
+    resumable_task_creation,
     task_inputs,
 )
 from fullbench.web.campaigns.create.lazy_lists_of_possible_tasks import build_tasks, refuse_too_many
 from fullbench.web.campaigns.create.new_campaign_form import texts_option
+from fullbench.web.campaigns.create.resumable_task_creation import Finishing
 from fullbench.web.campaigns.create.storable_task_plan import TaskPlan
-from fullbench.web.campaigns.create.task_creation import Finishing
-from fullbench.web.campaigns.pages import annotation_page
+from fullbench.web.campaigns.pages import annotator_home_task_and_vote_pages
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.tasks.task_kinds import kind_of
 from fullbench.web.campaigns.tasks.task_view import build_task_view
 from fullbench.web.campaigns.votes import adjudication, leaderboard_and_task_list, task_queue, vote_export
 from fullbench.web.campaigns.votes.adjudication import STANDINGS, Task
-from fullbench.web.campaigns.votes.annotator_agreement_and_quality import campaign_progress
-from fullbench.web.campaigns.votes.counted_votes import Vote, rater_ids
+from fullbench.web.campaigns.votes.counted_vote_loader import Vote, rater_ids
+from fullbench.web.campaigns.votes.progress_annotator_agreement_and_joined_votes import campaign_progress
 from fullbench.web.campaigns.votes.task_queue import AnnotatorContext, LeaseGone, NoTask
 from fullbench.web.campaigns.votes.vote_storage import VoteConflict
 from fullbench.web.database import read_transaction, write_transaction
-from fullbench.web.page_access import Database, base_of, engine_of, settings_of
+from fullbench.web.route_access_connection_and_csrf_checks import Database, base_of, engine_of, settings_of
 
 router = APIRouter(prefix="/api/v1", responses=RESPONSES, tags=["studies"])
 Text = Annotated[str, Field(max_length=20_000)]
@@ -165,7 +165,7 @@ def require_campaign(connection: Connection, study_id: str) -> Campaign:
 def describe_campaign(connection: Connection, campaign: Campaign) -> StudyShown:
     """Return a campaign in the form that the API shows."""
     vote_progress = campaign_progress(connection, campaign, time.time())
-    creation_progress = task_creation.progress_of(connection, campaign.id)
+    creation_progress = resumable_task_creation.progress_of(connection, campaign.id)
     notes = [
         *([] if creation_progress is None else [creation_progress.note]),
         *omitted_data_counts.omitted_counts_of(campaign).notes(),
@@ -235,13 +235,15 @@ def make_study(request: Request, caller: Organiser, wish: StudyWish) -> StudySho
     task_plan = TaskPlan.from_contents(campaign, (), tasks)
     with write_transaction(engine) as connection:
         campaign = campaigns.create_campaign(
-            connection, plan, draft=wish.draft or not task_creation.is_small(plan.votes, task_plan)
+            connection, plan, draft=wish.draft or not resumable_task_creation.is_small(plan.votes, task_plan)
         )
         campaigns.set_options(connection, campaign, left_out.option)
-        is_large = task_creation.create_tasks(connection, campaign, task_plan, Finishing(not wish.draft)) is None
+        is_large = (
+            resumable_task_creation.create_tasks(connection, campaign, task_plan, Finishing(not wish.draft)) is None
+        )
         audit_log.record_action(request, connection, caller, "study made", campaign.name, tasks=task_plan.count)
     if is_large:
-        task_creation.store_large_plan(engine, campaign.id, task_plan)
+        resumable_task_creation.store_large_plan(engine, campaign.id, task_plan)
         creation_worker.wake_worker(engine, campaign.id)
     with read_transaction(engine) as connection:
         return describe_campaign(connection, require_campaign(connection, campaign.id))
@@ -261,7 +263,9 @@ def _response_from_wish(request: Request, connection: Connection, caller: User, 
 def _find_pictures(
     request: Request, connection: Connection, caller: User, digests: Sequence[str]
 ) -> tuple[Picture, ...]:
-    return tuple(picture_serving.find_picture(request, connection, caller, digest) for digest in digests)
+    return tuple(
+        picture_checks_storage_and_serving.find_picture(request, connection, caller, digest) for digest in digests
+    )
 
 
 @router.get("/studies/{study_id}")
@@ -311,7 +315,7 @@ def vote(request: Request, caller: Annotator, study_id: Id, wish: VoteWish) -> V
     try:
         with write_transaction(engine_of(request)) as connection:
             context = AnnotatorContext(connection, require_campaign(connection, study_id), caller.id, time.time())
-            receipt = annotation_page.cast_vote(context, form)
+            receipt = annotator_home_task_and_vote_pages.cast_vote(context, form)
             next_lease = task_queue.take_next_task(context) if wish.next else None
     except (LeaseGone, VoteConflict) as error:
         raise HTTPException(404 if isinstance(error, LeaseGone) else 409, error_sentence(error)) from error

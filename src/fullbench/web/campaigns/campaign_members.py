@@ -11,8 +11,8 @@ from sqlalchemy import Connection, select, update
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.web.accounts import invitations
-from fullbench.web.accounts.account_tables import invitations as invited
-from fullbench.web.accounts.account_tables import users
+from fullbench.web.accounts.account_and_shared_site_tables import invitations as invited
+from fullbench.web.accounts.account_and_shared_site_tables import users
 from fullbench.web.accounts.users import User
 from fullbench.web.campaigns.campaign_tables import arrivals, members
 from fullbench.web.campaigns.campaigns import Campaign, set_options

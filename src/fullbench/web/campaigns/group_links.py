@@ -21,13 +21,13 @@ from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.files.row_writers import Columns
 from fullbench.web.accounts import sessions, users
-from fullbench.web.accounts.account_tables import users as accounts
-from fullbench.web.accounts.random_ids_and_digests import new_id, new_secret, secret_digest
+from fullbench.web.accounts.account_and_shared_site_tables import users as accounts
+from fullbench.web.accounts.random_ids_digests_and_site_key import new_id, new_secret, secret_digest
 from fullbench.web.accounts.users import User
 from fullbench.web.campaigns.campaign_tables import arrivals, members, ways_back
 from fullbench.web.campaigns.campaigns import Campaign, set_options
 from fullbench.web.database import acquire_lock, dialect_insert
-from fullbench.web.site_settings import DAY
+from fullbench.web.site_settings_and_worker_transfer import DAY
 from fullbench.web.words import key
 
 OPTION = "group"

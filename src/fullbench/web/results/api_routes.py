@@ -16,25 +16,25 @@ from fullbench.core.table import Table
 from fullbench.reports.table_formats import render_table
 from fullbench.web.api.schemas import RESPONSES, Limit, Page, Shape
 from fullbench.web.api.token_authentication import Viewer
-from fullbench.web.campaigns.votes import results_hidden_from_annotators
-from fullbench.web.page_access import Database
-from fullbench.web.results import hidden_cases
-from fullbench.web.results.boards import board_store, judge_cards, stored_summary
+from fullbench.web.campaigns.votes import hidden_open_campaign_cases_and_results
+from fullbench.web.results import hidden_cases_and_results
+from fullbench.web.results.boards import board_store, judge_cards, stored_study_summary
 from fullbench.web.results.boards.board_store import LinkedTable
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import judge_names_by_id as all_judges
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import judges_in, study_ids_by_name
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import judge_names_by_id as all_judges
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import judges_in, study_ids_by_name
 from fullbench.web.results.catalogue.verdict_flag_definitions import FLAGS
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import MAX_TEXT_LENGTH, NAMES, Filter
 from fullbench.web.results.page_routes import need_ledger, require_same_ledger, views_of
-from fullbench.web.results.pages.shown_names import Names
-from fullbench.web.results.pages.verdict_text import answer_name
+from fullbench.web.results.pages.judge_and_contestant_names_on_pages import Names
+from fullbench.web.results.pages.marks_and_rankings_in_words import answer_name
 from fullbench.web.results.site.page_urls import judge_name
+from fullbench.web.route_access_connection_and_csrf_checks import Database
 
 
 def _refuse_hidden_results(caller: Viewer, connection: Database) -> None:
-    if results_hidden_from_annotators.takes_part(connection, caller):
-        raise HTTPException(403, hidden_cases.NO_RESULTS)
+    if hidden_open_campaign_cases_and_results.takes_part(connection, caller):
+        raise HTTPException(403, hidden_cases_and_results.NO_RESULTS)
 
 
 router = APIRouter(
@@ -184,7 +184,7 @@ class CaseShown(Shape):
 def summary(request: Request, _caller: Viewer, connection: Database, study: Word = "") -> SummaryShown:
     """The summary of a study, or of the first one."""
     study_name = study or next(iter(study_ids_by_name(connection)), "")
-    tables = stored_summary.find_summary(connection, study_name)
+    tables = stored_study_summary.find_summary(connection, study_name)
     if not tables:
         raise HTTPException(404, "there is no such study, or its summary is not computed yet")
     names = views_of(request).names
@@ -301,7 +301,7 @@ def list_verdicts(
         contestant=names.full_name(verdict_filter.contestant),
         other=names.full_name(verdict_filter.other),
     )
-    withheld_items = hidden_cases.withheld_items(connection, caller)
+    withheld_items = hidden_cases_and_results.withheld_items(connection, caller)
     page = verdict_list.find_verdicts(
         connection, verdict_filter, before=before, size=limit, withheld_items=withheld_items
     )
@@ -311,7 +311,7 @@ def list_verdicts(
         count = verdict_list.count_verdicts(connection, verdict_filter, withheld_items)
     next_cursor = None if page.older is None else str(page.older)
     rows = [_line_to_schema(line) for line in page.lines]
-    withheld_count = hidden_cases.count_item_verdicts(connection, withheld_items)
+    withheld_count = hidden_cases_and_results.count_item_verdicts(connection, withheld_items)
     row_names = {row.judge for row in rows} | {mark.contestant for row in rows for mark in row.shown}
     return VerdictPage(
         rows=rows, next=next_cursor, count=count.n, exact=count.exact, withheld=withheld_count,
@@ -335,8 +335,10 @@ def case(request: Request, caller: Viewer, connection: Database, case_key: Key, 
         raise HTTPException(404, "there is no such case")
     case_details = values["hearing"]
     item = None if case_details.case is None else case_details.case.item
-    if hidden_cases.hidden_case_keys(connection, caller, [order_key for order_key, _ in case_details.orders]):
-        raise HTTPException(403, hidden_cases.WITHHELD)
+    if hidden_cases_and_results.hidden_case_keys(
+        connection, caller, [order_key for order_key, _ in case_details.orders]
+    ):
+        raise HTTPException(403, hidden_cases_and_results.WITHHELD)
     all_details = [
         details for group in (*case_details.judges.values(), *case_details.people.values()) for details in group
     ]

@@ -8,17 +8,17 @@ from fastapi import APIRouter, Depends, FastAPI, HTTPException, Path, Query, Req
 from fastapi.responses import HTMLResponse, Response
 
 from fullbench.ledger.ledger import Ledger
-from fullbench.web.page_access import Database, Reader, ledger_of
 from fullbench.web.page_rendering import imprint_of, language_of, render_template, template_environment
-from fullbench.web.results import hidden_cases
+from fullbench.web.results import hidden_cases_and_results
 from fullbench.web.results.catalogue import fill_catalogue
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import get_state, study_ids_by_name
 from fullbench.web.results.catalogue.fill_catalogue import OTHER_LEDGER_ERROR
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import get_state, study_ids_by_name
 from fullbench.web.results.lists.case_list import Order
 from fullbench.web.results.lists.verdict_filters import MAX_TEXT_LENGTH, Filter
 from fullbench.web.results.pages.page_template_values import Views
-from fullbench.web.results.site import metric_downloads
+from fullbench.web.results.site import leaderboard_metrics_as_one_file
 from fullbench.web.results.site.page_urls import ServedPageUrls
+from fullbench.web.route_access_connection_and_csrf_checks import Database, Reader, ledger_of
 from fullbench.web.words import Language, key
 
 
@@ -29,7 +29,8 @@ def require_same_ledger(request: Request, connection: Database) -> None:
 
 
 router = APIRouter(
-    include_in_schema=False, dependencies=[Depends(require_same_ledger), Depends(hidden_cases.refuse_hidden_results)]
+    include_in_schema=False,
+    dependencies=[Depends(require_same_ledger), Depends(hidden_cases_and_results.refuse_hidden_results)],
 )
 
 Name = Annotated[str, Path(pattern="^(card-)?[0-9a-f]{16}$")]
@@ -109,12 +110,12 @@ def download_results(
     if not study_names or (study and study not in study_names):
         raise HTTPException(404, key("There is no such page, or not yet."))
     shown_study = study or study_names[0]
-    about = metric_downloads.download_metadata(
+    about = leaderboard_metrics_as_one_file.download_metadata(
         connection, shown_study, imprint_of(request, language_of(request)), request.app.state.identity
     )
     data = views_of(request).files.file(connection, shown_study, form, about)
     headers = {"Content-Disposition": f'attachment; filename="results.{form}"', "Cache-Control": "no-cache"}
-    return Response(data, media_type=metric_downloads.MEDIA_TYPES[form], headers=headers)
+    return Response(data, media_type=leaderboard_metrics_as_one_file.MEDIA_TYPES[form], headers=headers)
 
 
 @router.get("/logos/{name}")
@@ -175,7 +176,7 @@ def show_verdicts(
         order=order,
         before=before,
         after=after,
-        withheld_items=hidden_cases.withheld_items(connection, user),
+        withheld_items=hidden_cases_and_results.withheld_items(connection, user),
         ledger=ledger_of(request),
     )
     return render_page(request, "results/verdicts.html", values)
@@ -190,8 +191,8 @@ def show_case(request: Request, user: Reader, connection: Database, case_key: Ke
     if values is None:
         raise HTTPException(404, key("There is no such case."))
     case_details = values["hearing"]
-    if hidden_cases.hidden_case_keys(connection, user, [order_key for order_key, _ in case_details.orders]):
-        raise HTTPException(403, hidden_cases.WITHHELD)
+    if hidden_cases_and_results.hidden_case_keys(connection, user, [order_key for order_key, _ in case_details.orders]):
+        raise HTTPException(403, hidden_cases_and_results.WITHHELD)
     return render_page(
         request,
         "results/live_case.html",

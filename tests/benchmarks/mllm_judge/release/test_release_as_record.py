@@ -16,7 +16,7 @@ from fullbench.benchmarks.mllm_judge.release.release_as_record import assemble_r
 from fullbench.benchmarks.mllm_judge.release.release_row import parse_marks, spell_marks, trim_ranking
 from fullbench.benchmarks.mllm_judge.reproduce.all_cells import paper_cells
 from fullbench.core.verdict_record import Record
-from fullbench.stats.agreement.ranking_agreement import edit_distance
+from fullbench.stats.agreement.per_item_ranking_agreement import edit_distance
 from fullbench.studies.exchange.runnable_study_export import export_study
 from tests.benchmarks.pairwise_releases.test_mllm_judge import DATA, needs_data
 

@@ -16,9 +16,9 @@ import pytest
 from fullbench import Case, Item, Response, Score
 from fullbench.errors import InputError
 from fullbench.models.local.transformers_model import TransformersModel, tokenize_turns
-from fullbench.studies.judge_and_model_specs import judge_from_spec as judge_of
+from fullbench.studies.judge_contestant_and_benchmark_specs import judge_from_spec as judge_of
 from fullbench.training.critic.data.encoding import Encoder, encode_answers, micro_batches
-from fullbench.training.critic.data.prompts import PromptSettings
+from fullbench.training.critic.data.prompt_settings import PromptSettings
 from fullbench.training.critic.data.scored_answers import ScoredAnswer
 from fullbench.training.critic.fit.objectives import PreferenceObjective, ScoreObjective, TokenObjective
 from fullbench.training.critic.fit.training_loop import Loop

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
-from fullbench.reports.charts.vega_lite import build_chart
+from fullbench.reports.charts.chart_specification_and_rendering import build_chart
 from fullbench.training.critic.fit.training_progress import LineWatch, LiveWatch, loss_table
 
 

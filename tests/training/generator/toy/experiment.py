@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from fullbench.training.generator import preference_tuning
+from fullbench.training.generator import judge_preference_tuning_methods
 from tests.training.generator.toy.eyes_judging import JUDGES, EyeJudge, accuracy, best_of, marks
 from tests.training.generator.toy.network import Shape
 from tests.training.generator.toy.sheet_generator import Lesson, SheetGenerator, train
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 
 CHOICES = 8
 """Pictures among which a judge chooses."""
-MANNER = preference_tuning.TuningSettings(way="dpo", beta=200.0, anchor=0.0, lr=1e-5, batch=256, steps=200)
+MANNER = judge_preference_tuning_methods.TuningSettings(
+    way="dpo", beta=200.0, anchor=0.0, lr=1e-5, batch=256, steps=200
+)
 """How every copy is tuned. Learning the pictures that won alone made generators worse, whoever had judged: their own
 flaws were learned along with them. Between the best and the worst of eight the flaws cancel out."""
 TINY = Shape(width=96, depth=3, heads=4, patch=6)
@@ -61,7 +63,7 @@ class Plan:
     lr: float = 8e-4
     steps: int = 20
     processes: int = 15
-    manner: preference_tuning.TuningSettings = MANNER
+    manner: judge_preference_tuning_methods.TuningSettings = MANNER
     judges: tuple[EyeJudge, ...] = JUDGES
     seed: int = 0
 
@@ -113,14 +115,16 @@ class Experiment:
         pictures = generator.sample(wanted, range(seed, seed + len(wanted)))
         return marks(wanted, pictures, [SHARP], self.pool)[:, 0].reshape(len(prompts), each)
 
-    def feedback(self, judge: EyeJudge, offer: tuple[list[str], Any, Marks]) -> preference_tuning.Feedback:
+    def feedback(
+        self, judge: EyeJudge, offer: tuple[list[str], Any, Marks]
+    ) -> judge_preference_tuning_methods.Feedback:
         """The pictures that a judge put first and last, of each eight."""
         prompts, pictures, seen = offer
         rng = np.random.default_rng(self.plan.seed + 5)
         groups = seen[:, self.sights.index(judge.sight)].reshape(-1, CHOICES)
         start = np.arange(len(groups)) * CHOICES
         best, worst = (torch.tensor(start + best_of(sign * groups, judge, rng)) for sign in (1, -1))
-        return preference_tuning.Feedback(
+        return judge_preference_tuning_methods.Feedback(
             [prompts[place] for place in best.tolist()], pictures[best].float(), worse=pictures[worst].float()
         )
 
@@ -134,7 +138,7 @@ class Experiment:
             if number:
                 offer = self.offered(generator, self.new, 5_000_000 * (number + 1))
                 chosen = self.feedback(judge, offer)
-            losses += preference_tuning.tune_weights(generator, self.base, chosen, self.plan.manner)
+            losses += judge_preference_tuning_methods.tune_weights(generator, self.base, chosen, self.plan.manner)
         return generator, losses, right
 
     def judged(self, judge: EyeJudge) -> dict[str, Any]:

@@ -10,13 +10,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
+from fullbench.models.local.quick_weights_fingerprint import weights_fingerprint
 from fullbench.models.local.transformers_model import resolve_device_and_precision
-from fullbench.models.local.weights_digest import weights_fingerprint
 from fullbench.training.generator.picture_tensors import png_of
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import combinations_with_replacement, product
 from typing import TYPE_CHECKING, Any, Literal
 
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.synthetic.drawing import HUES, shape_outline
 from fullbench.synthetic.picture_reading import Sight, _classify_colours, _find_things, _mix_red_and_green
 from fullbench.synthetic.vocabulary import COLOURS, SHAPES, Colour, Shape, count_of, groups_in, join_phrases

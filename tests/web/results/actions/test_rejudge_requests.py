@@ -14,7 +14,7 @@ from sqlalchemy import update
 from fullbench.core.verdict import Verdict
 from fullbench.ledger.ledger import Ledger
 from fullbench.parsing.random_check_codes import nonce_of
-from fullbench.studies import judge_and_model_specs
+from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.studies.run.judge_cases import judge_cases
 from fullbench.web.accounts.users import User
 from fullbench.web.database import read_transaction, write_transaction
@@ -35,7 +35,7 @@ def a_case(ledger, ballot="choice+tie"):
 
 def judged_once(path, spec) -> tuple[str, str]:
     """A case on which the judge of a spec has ruled: the case's key and the judge's name."""
-    judge = judge_and_model_specs.judge_from_spec(spec)
+    judge = judge_contestant_and_benchmark_specs.judge_from_spec(spec)
     with Ledger(path) as ledger:
         key = a_case(ledger)
         judge_cases([judge], lambda _: [ledger.case(key)], ledger)
@@ -178,7 +178,7 @@ def test_a_run_says_that_it_lives_while_the_judge_thinks(new_engine, tmp_path, m
     path = making.fill(tmp_path / "small.ledger", count=1)
     with FakeServer({"401": 1.0}, answers=0) as server:
         spec = f"vllm:m@{server.url}?{RULES}"
-        judge = judge_and_model_specs.judge_from_spec(spec).name
+        judge = judge_contestant_and_benchmark_specs.judge_from_spec(spec).name
         with Ledger(path) as ledger:
             key = a_case(ledger)
             ledger.add(Verdict.from_case(ledger.case(key), judge, (1.0, 0.0)))

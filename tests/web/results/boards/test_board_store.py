@@ -17,7 +17,7 @@ from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
 from fullbench.ledger.ledger import Ledger
-from fullbench.reports.charts import vega_lite
+from fullbench.reports.charts import chart_specification_and_rendering
 from fullbench.web.database import read_transaction
 from fullbench.web.results.boards import board_store, judge_cards
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater
@@ -168,7 +168,7 @@ def test_every_chart_of_a_board_can_be_drawn(refreshed):
         for board in all_boards(connection):
             for linked in board.tables:
                 for hint in linked.charts:
-                    drawn = vega_lite.build_chart(linked.table, hint)
+                    drawn = chart_specification_and_rendering.build_chart(linked.table, hint)
                     if drawn is not None:
                         kinds.add(hint["kind"])
     assert kinds == {"intervals", "matrix", "scatter", "densities", "curves"}

@@ -21,8 +21,8 @@ from fullbench.web.results.boards import board_store, judge_cards, judge_leaderb
 from fullbench.web.results.boards.board_store import Board, LinkedTable
 from fullbench.web.results.boards.contestants_by_judges_matrix import build_matrices
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater
+from fullbench.web.results.pages.marks_and_rankings_in_words import ranked_groups
 from fullbench.web.results.pages.study_summary import outcome_sentences
-from fullbench.web.results.pages.verdict_text import ranked_groups
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from fullbench.web.database import engine_for, read_transaction, upgrade_schema
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater, rater_pseudonyms
 from fullbench.web.results.catalogue.rater_pseudonyms import RaterNames, load_rater_names
 from fullbench.web.results.site.static_site import SiteOptions, export_site
-from fullbench.web.site_settings import Settings
+from fullbench.web.site_settings_and_worker_transfer import Settings
 from tests.web.conftest import signed_in
 from tests.web.results import making
 

@@ -10,8 +10,8 @@ from sqlalchemy import select
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import read_transaction
 from fullbench.web.results.catalogue import catalogue_tables
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import get_state
 from fullbench.web.results.catalogue.rater_pseudonyms import rater_names_in
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import get_state
 from fullbench.web.results.lists import case_list, verdict_list
 from fullbench.web.results.lists.case_list import CaseRow, case_rows
 from fullbench.web.results.lists.verdict_filters import Filter

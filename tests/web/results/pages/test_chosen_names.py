@@ -11,16 +11,16 @@ import pytest
 from fullbench.core.translatable_note import Note, join_sentences
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
-from fullbench.reports.display_names import Display
+from fullbench.reports.display_names_of_judges_and_contestants import Display
 from fullbench.web.app import create_app
 from fullbench.web.results.boards import board_store
 from fullbench.web.results.boards.contestants_by_judges_matrix import Matrix, MatrixCell, MatrixColumn
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater
-from fullbench.web.results.pages.shown_names import Names, read_names
+from fullbench.web.results.pages.judge_and_contestant_names_on_pages import Names, read_names
 from fullbench.web.results.pages.study_summary import outcome_sentences
 from fullbench.web.results.site.page_urls import ServedPageUrls, judge_name
 from fullbench.web.results.site.static_site import SiteOptions, export_site
-from fullbench.web.site_settings import Settings
+from fullbench.web.site_settings_and_worker_transfer import Settings
 from tests.web.api.test_api import Script
 from tests.web.conftest import Visitor
 from tests.web.results import making

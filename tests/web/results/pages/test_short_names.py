@@ -5,7 +5,7 @@ from functools import partial
 
 from fullbench.web.page_rendering import template_environment
 from fullbench.web.results.boards.contestants_by_judges_matrix import Matrix, MatrixColumn
-from fullbench.web.results.pages.shown_names import Names
+from fullbench.web.results.pages.judge_and_contestant_names_on_pages import Names
 from fullbench.web.results.site.page_urls import ServedPageUrls
 from fullbench.web.words import translate_sentence
 

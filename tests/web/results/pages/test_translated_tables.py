@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fullbench.analysis.bias.bias_probes import BIAS_NOTES
+from fullbench.analysis.bias.judge_biases_compared_with_people import BIAS_NOTES
 from fullbench.analysis.boards.head_to_head_and_slices import AGAINST_LABEL, WON_LABEL
 from fullbench.analysis.boards.leaderboard import Board, Key, Settings
 from fullbench.analysis.scope_suffixes_of_table_titles import family_suffix, scope_suffix, title_with_scope
@@ -12,11 +12,11 @@ from fullbench.core.built_in_table_columns import data_column, table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Table
 from fullbench.core.translatable_note import Note, word_note
-from fullbench.reports.charts.vega_lite import build_chart
+from fullbench.reports.charts.chart_specification_and_rendering import build_chart
 from fullbench.stats.intervals.share_intervals import wilson_interval
 from fullbench.web.results.boards.board_store import LinkedTable, pack_table, unpack_table
 from fullbench.web.results.lists.verdict_filters import Filter
-from fullbench.web.results.pages.table_cells import translate_linked_table
+from fullbench.web.results.pages.tables_and_charts_for_templates import translate_linked_table
 from fullbench.web.words import translate_sentence
 
 BEATS = Note("slices.title.who-beats-whom")

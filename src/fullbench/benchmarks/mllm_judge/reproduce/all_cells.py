@@ -34,9 +34,9 @@ from fullbench.benchmarks.mllm_judge.reproduce.metrics import (
 from fullbench.benchmarks.mllm_judge.source_datasets import DATASETS, FIRST_TEN
 from fullbench.core.ballot import LETTERS
 from fullbench.core.estimate import Estimate
-from fullbench.core.reproduction import Reproduced, Reproduction
+from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced, Reproduction
 from fullbench.core.verdict import PEOPLE
-from fullbench.stats.agreement.ranking_agreement import edit_distance
+from fullbench.stats.agreement.per_item_ranking_agreement import edit_distance
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ import numpy as np
 from fullbench.core.estimate import Estimate
 from fullbench.errors import Undefined
 from fullbench.stats.agreement import two_raters as agree
-from fullbench.stats.agreement.ranking_agreement import edit_distance, mean_edit_distance
+from fullbench.stats.agreement.per_item_ranking_agreement import edit_distance, mean_edit_distance
 from fullbench.stats.intervals import statistics_for_bootstrap
-from fullbench.stats.intervals.bootstrap import Statistic
+from fullbench.stats.intervals.bootstrap_and_jackknife import Statistic
 from fullbench.stats.intervals.share_intervals import wilson_interval
 
 Metrics = dict[str, Any]

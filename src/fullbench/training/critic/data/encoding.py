@@ -12,7 +12,7 @@ from fullbench.core.case import Case
 from fullbench.core.model import Prompt, Reply
 from fullbench.errors import InputError
 from fullbench.models.local.transformers_model import tokenize_turns
-from fullbench.training.critic.data.prompts import PromptSettings
+from fullbench.training.critic.data.prompt_settings import PromptSettings
 from fullbench.training.critic.data.scored_answers import ScoredAnswer
 from fullbench.training.critic.training_settings import Settings
 

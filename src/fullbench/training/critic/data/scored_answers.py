@@ -7,15 +7,15 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fullbench.analysis.critic_train_test_split import INTERNAL, split_responses
+from fullbench.analysis.scored_answer_split_for_critic_training import INTERNAL, split_responses
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.files.item_response_verdict_files import read_items, read_responses, read_verdicts
-from fullbench.training.critic.data.prompts import PromptSettings
+from fullbench.training.critic.data.prompt_settings import PromptSettings
 
 SPLITS = ("train", "internal", "external")
 

@@ -19,11 +19,11 @@ from fullbench.errors import InputError
 from fullbench.files.item_response_verdict_files import read_items, read_responses, read_verdicts
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies import ledger_verdicts_with_panels
-from fullbench.web import ledger_writers, picture_serving
+from fullbench.web import picture_checks_storage_and_serving, shared_writable_ledgers_by_study
 from fullbench.web.accounts.users import User
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaigns import Campaign, CampaignPlan
-from fullbench.web.campaigns.create import omitted_data_counts, task_creation, task_inputs
+from fullbench.web.campaigns.create import omitted_data_counts, resumable_task_creation, task_inputs
 from fullbench.web.campaigns.create.lazy_lists_of_possible_tasks import (
     CountedTasks,
     TaskName,
@@ -34,14 +34,14 @@ from fullbench.web.campaigns.create.lazy_lists_of_possible_tasks import (
     select_tasks,
 )
 from fullbench.web.campaigns.create.omitted_data_counts import OmittedCounts
+from fullbench.web.campaigns.create.resumable_task_creation import Finishing
 from fullbench.web.campaigns.create.storable_task_plan import TaskPlan
-from fullbench.web.campaigns.create.task_creation import Finishing
 from fullbench.web.campaigns.create.task_draw import draw_tasks
 from fullbench.web.campaigns.tasks import most_informative_first, mutually_exclusive_tasks
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.database import read_transaction
-from fullbench.web.picture_serving import CheckedPicture
-from fullbench.web.site_settings import TASK_LIMIT, Settings
+from fullbench.web.picture_checks_storage_and_serving import CheckedPicture
+from fullbench.web.site_settings_and_worker_transfer import TASK_LIMIT, Settings
 
 PAIRS_APART = 5
 """Maximum number of conflicting pairs of tasks, as a multiple of the task limit."""
@@ -224,7 +224,7 @@ def create_campaign_from_material(
     """
     tasks = preparation.tasks
     campaign = campaigns.create_campaign(
-        connection, plan, draft=draft or not task_creation.is_small(plan.votes, preparation.plan)
+        connection, plan, draft=draft or not resumable_task_creation.is_small(plan.votes, preparation.plan)
     )
     options = {
         **({} if tasks.gain is None else {"ordered": True, "gain": tasks.gain}),
@@ -235,7 +235,7 @@ def create_campaign_from_material(
     campaign = campaigns.get_campaign(connection, campaign.id)
     store_pictures(connection, settings, user, preparation.plan.pictures.values(), material.checked_pictures)
     finishing = Finishing(not draft, preparation.pairs, preparation.conflict_campaign_ids, preparation.every)
-    kept_apart = task_creation.create_tasks(connection, campaign, preparation.plan, finishing)
+    kept_apart = resumable_task_creation.create_tasks(connection, campaign, preparation.plan, finishing)
     known_counts = {role: len(tasks.known_tasks.get(role, ())) for role in ("gold", "qualify")}
     return CreatedCampaign(
         campaigns.get_campaign(connection, campaign.id),
@@ -251,7 +251,7 @@ def create_campaign_from_material(
 def store_large_campaign(engine: Engine, creation: CreatedCampaign) -> None:
     """Store the plan of a large campaign; a background process then creates its tasks."""
     if creation.plan is not None:
-        task_creation.store_large_plan(engine, creation.campaign.id, creation.plan)
+        resumable_task_creation.store_large_plan(engine, creation.campaign.id, creation.plan)
 
 
 def _tasks_of_material(campaign: Campaign, material: Material) -> tuple[Tasks, OmittedCounts]:
@@ -309,7 +309,11 @@ def _pending_tasks(tasks: Tasks, campaign: Campaign, material: Material) -> Iter
 
 
 def _ledger_study(material: Material) -> str | None:
-    return None if material.ledger is None else ledger_writers.ledger_study_name(material.ledger, material.ledger_study)
+    return (
+        None
+        if material.ledger is None
+        else shared_writable_ledgers_by_study.ledger_study_name(material.ledger, material.ledger_study)
+    )
 
 
 def _load_items(material: Material) -> list[Item]:
@@ -356,6 +360,6 @@ def store_pictures(
                 "`fullbench serve`, open the link that it prints, then repeat this"
             )
         if picture.digest in checked_pictures:
-            picture_serving.record_upload(connection, user, checked_pictures[picture.digest])
+            picture_checks_storage_and_serving.record_upload(connection, user, checked_pictures[picture.digest])
         else:
-            picture_serving.store_upload(connection, settings, user, picture.data())
+            picture_checks_storage_and_serving.store_upload(connection, settings, user, picture.data())

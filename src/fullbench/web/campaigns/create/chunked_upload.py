@@ -20,8 +20,8 @@ from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.files.bounded_archives import BoundedArchive, TooMuchUnpacked, UnpackingError
 from fullbench.web.accounts.users import User
-from fullbench.web.page_access import Organiser, settings_of
-from fullbench.web.site_settings import DAY, Settings
+from fullbench.web.route_access_connection_and_csrf_checks import Organiser, settings_of
+from fullbench.web.site_settings_and_worker_transfer import DAY, Settings
 from fullbench.web.words import key
 
 router = APIRouter(include_in_schema=False)

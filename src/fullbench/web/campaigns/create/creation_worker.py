@@ -12,8 +12,8 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from fullbench.errors import UserError
-from fullbench.web.campaigns.create import task_creation
-from fullbench.web.campaigns.create.task_creation import CreationProgress
+from fullbench.web.campaigns.create import resumable_task_creation
+from fullbench.web.campaigns.create.resumable_task_creation import CreationProgress
 from fullbench.web.database import read_transaction, write_transaction
 
 log = logging.getLogger("fullbench.web")
@@ -54,7 +54,7 @@ class _CreationWorker:
     def _unfinished_creations(self) -> list[CreationProgress]:
         try:
             with read_transaction(self._engine) as connection:
-                return task_creation.unfinished_creations(connection)
+                return resumable_task_creation.unfinished_creations(connection)
         except SQLAlchemyError as error:
             log.warning("The database could not be read; the next try is in %.0f seconds: %s", self._pause, error)
             return []
@@ -72,8 +72,8 @@ class _CreationWorker:
         try:
             if creation_progress.state == "planning":
                 with write_transaction(self._engine) as connection:
-                    task_creation.cancel_creation(connection, creation_progress.campaign_id)
-            task_creation.run_creation(self._engine, creation_progress.campaign_id, self._stop_event.wait)
+                    resumable_task_creation.cancel_creation(connection, creation_progress.campaign_id)
+            resumable_task_creation.run_creation(self._engine, creation_progress.campaign_id, self._stop_event.wait)
         except (UserError, SQLAlchemyError) as error:
             log.warning(
                 "Tasks of %s could not be created; they are tried again: %s", creation_progress.campaign_id, error

@@ -12,8 +12,8 @@ from typing import Protocol, overload
 
 from fullbench.core.ballot import ballot
 from fullbench.core.case import cases
-from fullbench.core.digests import digest
 from fullbench.core.item import Item
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.response import Response
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError

@@ -21,15 +21,15 @@ from fullbench.core.translatable_note import Note, word_note
 from fullbench.errors import InputError
 from fullbench.files.row_readers import read_rows
 from fullbench.ledger.ledger import Ledger
-from fullbench.web import picture_serving
+from fullbench.web import picture_checks_storage_and_serving
 from fullbench.web.accounts.users import User
 from fullbench.web.campaigns.campaigns import CampaignPlan
 from fullbench.web.campaigns.create import chunked_upload
 from fullbench.web.campaigns.create.campaign_from_data import Material
 from fullbench.web.campaigns.tasks.mutually_exclusive_tasks import EVERY
 from fullbench.web.campaigns.tasks.task_kinds import Write
-from fullbench.web.picture_serving import CheckedPicture
-from fullbench.web.site_settings import Settings
+from fullbench.web.picture_checks_storage_and_serving import CheckedPicture
+from fullbench.web.site_settings_and_worker_transfer import Settings
 from fullbench.web.words import key
 
 FILES = ("items", "responses", "queue", "gold", "qualify", "separate")
@@ -196,11 +196,11 @@ def _unpack_uploaded_files(folder: Path, form: SubmittedForm, settings: Settings
         for kind, file in there.items()
     }
     checked_pictures: dict[str, CheckedPicture] = {}
-    store = picture_serving.uploads_folder(settings)
+    store = picture_checks_storage_and_serving.uploads_folder(settings)
     for name in sorted(used_pictures):
         if every[name].stat().st_size > settings.picture_limit:
             raise InputError(key("The picture has too many bytes."))
-        checked_picture = picture_serving.check_picture(every[name].read_bytes(), settings)
+        checked_picture = picture_checks_storage_and_serving.check_picture(every[name].read_bytes(), settings)
         store.keep(checked_picture.picture)
         stored_picture = store.find(checked_picture.picture.digest, checked_picture.picture.media)
         checked_pictures[stored_picture.digest] = replace(checked_picture, picture=stored_picture)

@@ -10,7 +10,7 @@ from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
-from fullbench.studies.run.study_inputs import is_unverified
+from fullbench.studies.run.study_items_responses_and_labels import is_unverified
 from fullbench.web.campaigns.campaigns import Campaign
 
 OPTION = "omitted"

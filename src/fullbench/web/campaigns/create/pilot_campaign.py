@@ -11,12 +11,12 @@ from fullbench.errors import InputError
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaign_tables import slots, tasks
 from fullbench.web.campaigns.campaigns import Campaign, CampaignPlan
-from fullbench.web.campaigns.create import omitted_data_counts, task_creation
+from fullbench.web.campaigns.create import omitted_data_counts, resumable_task_creation
 from fullbench.web.campaigns.create.lazy_lists_of_possible_tasks import refuse_too_many
+from fullbench.web.campaigns.create.resumable_task_creation import Finishing
 from fullbench.web.campaigns.create.storable_task_plan import TaskPlan
-from fullbench.web.campaigns.create.task_creation import Finishing
 from fullbench.web.campaigns.tasks.task_content import Content
-from fullbench.web.site_settings import TASK_LIMIT
+from fullbench.web.site_settings_and_worker_transfer import TASK_LIMIT
 
 MOST = 1000
 
@@ -75,9 +75,11 @@ def create_pilot(connection: Connection, campaign: Campaign, count: int, task_li
     work = [Content.from_json(content) for content in connection.execute(query).scalars()]
     refuse_too_many(len(work) + sum(map(len, known_tasks.values())), task_limit)
     task_plan = TaskPlan.from_contents(campaign, known_tasks.items(), work)
-    new_pilot = campaigns.create_campaign(connection, plan, draft=not task_creation.is_small(plan.votes, task_plan))
-    if task_creation.create_tasks(connection, new_pilot, task_plan, Finishing(opens=True)) is None:
-        task_creation.store_plan(connection, new_pilot.id, task_plan)
+    new_pilot = campaigns.create_campaign(
+        connection, plan, draft=not resumable_task_creation.is_small(plan.votes, task_plan)
+    )
+    if resumable_task_creation.create_tasks(connection, new_pilot, task_plan, Finishing(opens=True)) is None:
+        resumable_task_creation.store_plan(connection, new_pilot.id, task_plan)
     return campaigns.get_campaign(connection, new_pilot.id)
 
 

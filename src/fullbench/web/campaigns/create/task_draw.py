@@ -12,8 +12,8 @@ import random
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 
-from fullbench.core.digests import digest
 from fullbench.core.item import Item
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.response import Response
 from fullbench.web.campaigns.create.lazy_lists_of_possible_tasks import ComparedTasks, TaskName, Tasks, name_of
 from fullbench.web.campaigns.tasks.mutually_exclusive_tasks import picture_keys

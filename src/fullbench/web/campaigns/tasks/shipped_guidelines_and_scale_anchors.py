@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.web.words import Language

@@ -13,8 +13,8 @@ from typing import Any
 
 from fullbench.core.ballot import ballot
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
 from fullbench.core.item import AUTHOR, Item, Part, Turn
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE

@@ -17,7 +17,7 @@ from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.ledger.row_conversion import FindPicture
 from fullbench.studies.authoring.human_review_of_rewordings_and_references import REASONS as COMPLAINTS
-from fullbench.web.campaigns.tasks import picture_uploads
+from fullbench.web.campaigns.tasks import pictures_uploaded_by_annotators
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.tasks.task_kind_base import CastVote, Kind, Rules
 from fullbench.web.campaigns.votes import vote_form_fields
@@ -311,7 +311,11 @@ class Write(Kind):
             answer["captions"] = captions
         return {
             **answer,
-            **({"pictures": picture_uploads.read_picture_digests(fields)} if self.brings in requested_texts else {}),
+            **(
+                {"pictures": pictures_uploaded_by_annotators.read_picture_digests(fields)}
+                if self.brings in requested_texts
+                else {}
+            ),
         }
 
     def fields(self, answer: Answer, display_order: Sequence[int]) -> dict[str, str]:
@@ -340,7 +344,7 @@ class Write(Kind):
         last = content.item.turns[-1]
         question = answer.get("instruction", content.item.question)
         own_captions = tuple(answer.get("captions", ())) or ((answer["caption"],) if "caption" in answer else ())
-        own_pictures = picture_uploads.pictures_of(answer, find)
+        own_pictures = pictures_uploaded_by_annotators.pictures_of(answer, find)
         captions = own_captions or (() if own_pictures else content.item.captions)
         if question == content.item.question:
             remaining = deque(own_pictures)
@@ -354,7 +358,7 @@ class Write(Kind):
         if question == content.item.question and not own_pictures:
             return replace(content.item, id=name, turns=turns, captions=captions)
         # The reference, and tags about the old question or pictures, do not apply to the new ones.
-        old = {"verified", "label", *(picture_uploads.OF_PICTURES if own_pictures else ())}
+        old = {"verified", "label", *(pictures_uploaded_by_annotators.OF_PICTURES if own_pictures else ())}
         tags = {tag: value for tag, value in content.item.tags.items() if tag not in old}
         return replace(content.item, id=name, turns=turns, captions=captions, reference=None, tags=tags)
 

@@ -22,7 +22,7 @@ from fullbench.web.campaigns.tasks.task_content import parts_from_json
 from fullbench.web.campaigns.tasks.task_kind_base import Rules
 from fullbench.web.campaigns.tasks.task_kinds import FAULTY, Write
 from fullbench.web.campaigns.votes.task_queue import Lease
-from fullbench.web.picture_serving import picture_url, unveiled_url
+from fullbench.web.picture_checks_storage_and_serving import picture_url, unveiled_url
 from fullbench.web.words import Language
 
 SMALL = 960

@@ -15,7 +15,7 @@ from fullbench.errors import InputError
 from fullbench.web.accounts.users import User
 from fullbench.web.campaigns.campaign_tables import adjudications, tasks
 from fullbench.web.campaigns.campaigns import Campaign
-from fullbench.web.campaigns.votes.counted_votes import Vote, load_counted_votes
+from fullbench.web.campaigns.votes.counted_vote_loader import Vote, load_counted_votes
 from fullbench.web.words import key
 
 ROLE = "adjudication"

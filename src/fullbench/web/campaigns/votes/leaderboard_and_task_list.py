@@ -23,7 +23,7 @@ from fullbench.web.campaigns.campaigns import Campaign
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.votes import adjudication, vote_export
 from fullbench.web.campaigns.votes.adjudication import Standing, Task
-from fullbench.web.campaigns.votes.annotator_agreement_and_quality import JoinedVotes, join_votes
+from fullbench.web.campaigns.votes.progress_annotator_agreement_and_joined_votes import JoinedVotes, join_votes
 
 PAGE = 50
 

@@ -29,9 +29,9 @@ from sqlalchemy import (
     update,
 )
 
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.errors import UserError
-from fullbench.web.accounts.account_tables import users
+from fullbench.web.accounts.account_and_shared_site_tables import users
 from fullbench.web.campaigns.campaign_tables import (
     arrivals,
     conflicts,

@@ -24,8 +24,8 @@ from fullbench.errors import InputError
 from fullbench.files.row_writers import Columns, write_rows
 from fullbench.ledger.ledger import Ledger
 from fullbench.ledger.row_conversion import FindPicture
-from fullbench.studies.run.study_inputs import VERIFIED_TAG
-from fullbench.web import picture_serving
+from fullbench.studies.run.study_items_responses_and_labels import VERIFIED_TAG
+from fullbench.web import picture_checks_storage_and_serving
 from fullbench.web.accounts.users import Pseudonyms, load_pseudonyms
 from fullbench.web.campaigns.campaign_tables import exported_cases, slots, tasks, votes
 from fullbench.web.campaigns.campaigns import Campaign
@@ -33,16 +33,16 @@ from fullbench.web.campaigns.tasks.task_content import Content, pseudonymous_con
 from fullbench.web.campaigns.tasks.task_kind_base import CastVote, Kind
 from fullbench.web.campaigns.tasks.task_kinds import Write
 from fullbench.web.campaigns.votes import adjudication
-from fullbench.web.campaigns.votes.annotator_agreement_and_quality import join_votes
-from fullbench.web.campaigns.votes.counted_votes import (
+from fullbench.web.campaigns.votes.counted_vote_loader import (
     Vote,
     account_names,
     load_counted_votes,
     rater_ids,
     task_contents,
 )
+from fullbench.web.campaigns.votes.progress_annotator_agreement_and_joined_votes import join_votes
 from fullbench.web.database import dialect_insert
-from fullbench.web.site_settings import Settings
+from fullbench.web.site_settings_and_worker_transfer import Settings
 
 COLUMNS: Columns = {
     "id": "int", "study": "text", "task": "int", "item": "text", "role": "text", "contestants": "json", "judge": "text",
@@ -55,7 +55,7 @@ CHUNK = 1000
 
 def picture_finder(settings: Settings, ledger: Ledger | None = None) -> FindPicture:
     """Return a function that finds a picture by digest: in the uploads, else in the ledger."""
-    folder = picture_serving.uploads_folder(settings)
+    folder = picture_checks_storage_and_serving.uploads_folder(settings)
 
     def find(digest: str) -> Picture:
         path = folder.path(digest)

@@ -14,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from fullbench.errors import UserError
 from fullbench.web.campaigns.campaign_tables import drafts, leases, members, slots, tasks, votes
 from fullbench.web.campaigns.campaigns import Campaign
-from fullbench.web.campaigns.tasks import picture_uploads
+from fullbench.web.campaigns.tasks import pictures_uploaded_by_annotators
 from fullbench.web.campaigns.tasks.task_content import Content, draw_display_order
 from fullbench.web.campaigns.votes.task_queue import LEASE_GONE_MESSAGE, AnnotatorContext, LeaseGone, own_slot_condition
 from fullbench.web.database import dialect_insert
@@ -64,7 +64,7 @@ def store_vote(
     display_order = draw_display_order(campaign.seed, campaign.id, slot.task, person, len(content.responses))
     answer = campaign.kind.read(fields, campaign.rules, display_order)
     if "pictures" in answer:
-        picture_uploads.check_own_pictures(context.connection, person, answer, content)
+        pictures_uploaded_by_annotators.check_own_pictures(context.connection, person, answer, content)
     right = None if slot.known is None else campaign.kind.label(answer) == campaign.kind.label(slot.known)
     revision = slot.revision + 1
     cursor = context.connection.execute(

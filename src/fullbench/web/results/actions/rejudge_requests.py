@@ -25,11 +25,11 @@ from fullbench.core.judge import Judge
 from fullbench.errors import InputError, UserError
 from fullbench.ledger.ledger import Ledger
 from fullbench.web import live_events
-from fullbench.web.accounts.random_ids_and_digests import new_id
+from fullbench.web.accounts.random_ids_digests_and_site_key import new_id
 from fullbench.web.accounts.users import User
 from fullbench.web.database import write_transaction
 from fullbench.web.results.catalogue import catalogue_tables
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import get_state
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import get_state
 from fullbench.web.words import key
 
 State = Literal["open", "queued", "interrupted", "done", "refused"]
@@ -198,11 +198,11 @@ def judge_from(spec: str, expected_name: str, programs: Collection[str]) -> Judg
 
     `programs` are the specs of judges that may run code here.
     """
-    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies import judge_contestant_and_benchmark_specs
     from fullbench.studies.study_file_trust import refuse_code
 
     refuse_code(spec, programs)
-    judge = judge_and_model_specs.judge_from_spec(spec)
+    judge = judge_contestant_and_benchmark_specs.judge_from_spec(spec)
     if judge.name != expected_name:
         raise InputError(
             f"{spec!r} is the judge {judge.name!r}, not {expected_name!r}; give the spec of {expected_name!r}"

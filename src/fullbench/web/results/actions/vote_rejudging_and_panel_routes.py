@@ -13,16 +13,24 @@ from fullbench.core.translatable_note import error_sentence
 from fullbench.errors import UserError
 from fullbench.web import live_events
 from fullbench.web.accounts import audit_log
-from fullbench.web.page_access import Annotator, Database, Organiser, Viewer, engine_of, settings_of, writers_of
 from fullbench.web.page_rendering import redirect_to_page
-from fullbench.web.results import hidden_cases
+from fullbench.web.results import hidden_cases_and_results
 from fullbench.web.results.actions import rejudge_requests, vote_on_case
 from fullbench.web.results.catalogue import catalogue_tables, panels_created_on_site
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import judge_names_by_id
 from fullbench.web.results.catalogue.disagreement_flags import is_panel
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import judge_names_by_id
 from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.results.page_routes import Key, need_ledger, render_page, require_same_ledger, views_of
 from fullbench.web.results.site.page_urls import ServedPageUrls
+from fullbench.web.route_access_connection_and_csrf_checks import (
+    Annotator,
+    Database,
+    Organiser,
+    Viewer,
+    engine_of,
+    settings_of,
+    writers_of,
+)
 from fullbench.web.words import key
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(require_same_ledger)])
@@ -66,8 +74,8 @@ def cast_vote(
     case = need_ledger(request).case(case_key)
     if case is None:
         raise HTTPException(404, key("There is no such case."))
-    if hidden_cases.hidden_case_keys(connection, user, [case_key]):
-        raise HTTPException(403, hidden_cases.WITHHELD)
+    if hidden_cases_and_results.hidden_case_keys(connection, user, [case_key]):
+        raise HTTPException(403, hidden_cases_and_results.WITHHELD)
     marks = vote_on_case.marks_from_form(case, form_texts)
     study = need_study(connection, case_key, form_texts.get("study", ""))
     verdict = vote_on_case.record_vote(

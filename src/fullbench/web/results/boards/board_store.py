@@ -14,14 +14,14 @@ import orjson
 from sqlalchemy import Connection, Engine, delete, func, select
 
 from fullbench.analysis.boards.head_to_head_and_slices import GROUPS
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.table import Table
 from fullbench.reports.table_formats import render_table, table_from_json
 from fullbench.reports.table_json_types_and_notes import packed_hint, unpacked_hint
-from fullbench.web.results import hidden_cases
+from fullbench.web.results import hidden_cases_and_results
 from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import study_ids_by_name, upsert_rows
 from fullbench.web.results.catalogue.disagreement_flags import is_person
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import study_ids_by_name, upsert_rows
 from fullbench.web.results.lists.verdict_filters import Filter
 
 Links = Sequence[Sequence[Filter | None]]
@@ -135,7 +135,7 @@ def item_tags(connection: Connection, study: int, max_values: int = GROUPS) -> d
     """
     t, i = catalogue_tables.tags.c, catalogue_tables.items.c
     query = select(t.name, t.value, i.name.label("item")).join(catalogue_tables.items, i.id == t.item_id)
-    if (hidden_items := hidden_cases.withheld_items(connection, None)) is not None:
+    if (hidden_items := hidden_cases_and_results.withheld_items(connection, None)) is not None:
         query = query.where(i.id.not_in(hidden_items))
     by_tag: dict[str, dict[str, str]] = {}
     for name, value, item in connection.execute(query.where(i.study_id == study).order_by(t.name, i.name)):
@@ -240,7 +240,7 @@ def find_board(connection: Connection, name: str, *, leading: bool = False, tag:
     row = connection.execute(select(b.body, b.stamp).where(b.name == name, b.kind == "board")).first()
     if row is None:
         return None
-    if not hidden_cases.is_outdated(row.stamp, hidden_cases.open_campaign_stamps(connection)):
+    if not hidden_cases_and_results.is_outdated(row.stamp, hidden_cases_and_results.open_campaign_stamps(connection)):
         return board_from_json(row.body, row.stamp, leading=leading, tag=tag)
     board = board_from_json(row.body, row.stamp + WITHOUT_TAGS_SUFFIX, leading=leading, tag=tag)
     return replace(
@@ -254,10 +254,12 @@ def stamps_by_name(connection: Connection) -> dict[str, str]:
     Results computed before a campaign opened are outdated. Outdated boards are shown without their tables by tag until
     they are recomputed. Outdated cards are not shown.
     """
-    b, campaign_stamps = catalogue_tables.boards.c, hidden_cases.open_campaign_stamps(connection)
+    b, campaign_stamps = catalogue_tables.boards.c, hidden_cases_and_results.open_campaign_stamps(connection)
     shown_stamps: dict[str, str] = {}
     for row in connection.execute(select(b.name, b.stamp, b.kind).where(b.kind != HEADING)):
-        is_outdated = row.kind in {"board", "card", "summary"} and hidden_cases.is_outdated(row.stamp, campaign_stamps)
+        is_outdated = row.kind in {"board", "card", "summary"} and hidden_cases_and_results.is_outdated(
+            row.stamp, campaign_stamps
+        )
         if not is_outdated or row.kind == "board":
             shown_stamps[row.name] = row.stamp + WITHOUT_TAGS_SUFFIX * is_outdated
     return shown_stamps

@@ -12,7 +12,7 @@ from fullbench.reports.cell_text import column_decimals, format_cell
 from fullbench.web.results.boards.board_store import Board, LinkedTable
 from fullbench.web.results.catalogue.disagreement_flags import is_panel, is_person
 from fullbench.web.results.lists.verdict_filters import Filter
-from fullbench.web.results.pages.table_cells import MANY, TALL, split_rows
+from fullbench.web.results.pages.tables_and_charts_for_templates import MANY, TALL, split_rows
 from fullbench.web.words import key
 
 UNIT_WON = key("share won")

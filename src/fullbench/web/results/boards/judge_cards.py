@@ -20,7 +20,7 @@ from fullbench.analysis import record_from_verdict_columns, standard_verdict_tab
 from fullbench.analysis.judge_card import build_card as judge_card
 from fullbench.analysis.people.voted_rows_check import CaseFacts
 from fullbench.columns.verdict_columns import Columns
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.response import LENGTHENS
 from fullbench.core.table import Table
 from fullbench.core.translatable_note import pack_note, unpack_note
@@ -29,19 +29,19 @@ from fullbench.core.verdict_record import Record
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies import ledger_verdicts_with_panels
 from fullbench.web.database import read_transaction
-from fullbench.web.results import hidden_cases
+from fullbench.web.results import hidden_cases_and_results
 from fullbench.web.results.boards import (
-    audit_sections,
-    board_computation,
+    audit_results_on_cards_and_board,
     board_store,
+    contestant_board_under_one_judge,
     judge_card_evidence_links,
-    stored_summary,
+    stored_study_summary,
 )
 from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.catalogue import catalogue_tables
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import judge_names_by_id, study_ids_by_name
 from fullbench.web.results.catalogue.disagreement_flags import is_panel, is_person
 from fullbench.web.results.catalogue.rater_pseudonyms import load_rater_names
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import judge_names_by_id, study_ids_by_name
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
 
@@ -85,14 +85,14 @@ def refresh_cards(engine: Engine, ledger: Ledger, *, should_continue: Callable[[
         with read_transaction(engine) as connection:
             stored_stamps = board_store.stamps_by_name(connection)
             current_stamps = _card_stamps(connection, study_ids[study], failed_calls, panel_names)
-            campaign_stamps = hidden_cases.open_campaign_stamps(connection)
+            campaign_stamps = hidden_cases_and_results.open_campaign_stamps(connection)
         due_stamps = {
             name: stamp
             for name, stamp in current_stamps.items()
             if not is_person(name) and stored_stamps.get(card_name(study, name)) != stamp
         }
         study_stamp = digest(sorted(current_stamps.items()))[:16]
-        study_stamp = hidden_cases.stamp_with_campaigns(study_stamp, campaign_stamps)
+        study_stamp = hidden_cases_and_results.stamp_with_campaigns(study_stamp, campaign_stamps)
         if not should_continue() or (not due_stamps and stored_stamps.get(faults_name(study)) == study_stamp):
             continue
         with read_transaction(engine) as connection:
@@ -100,13 +100,15 @@ def refresh_cards(engine: Engine, ledger: Ledger, *, should_continue: Callable[[
         columns = rename_columns(ledger_verdicts_with_panels.load_columns(ledger, study=study))
         link = study if place else ""
         table = board_store.pack_table(
-            board_computation.link_faults(standard_verdict_tables.fault_table(columns), link)
+            contestant_board_under_one_judge.link_faults(standard_verdict_tables.fault_table(columns), link)
         )
         board_store.store_body(engine, "unusable", faults_name(study), study_stamp, orjson.dumps(table).decode())
-        stored_summary.store_summary(engine, ledger, study, columns, study_stamp)
-        if side_by_side := audit_sections.audited_judge_tables(ledger, study, link):
+        stored_study_summary.store_summary(engine, ledger, study, columns, study_stamp)
+        if side_by_side := audit_results_on_cards_and_board.audited_judge_tables(ledger, study, link):
             body = orjson.dumps([board_store.pack_table(linked_table) for linked_table in side_by_side]).decode()
-            board_store.store_body(engine, "audited", audit_sections.board_name(study), study_stamp, body)
+            board_store.store_body(
+                engine, "audited", audit_results_on_cards_and_board.board_name(study), study_stamp, body
+            )
         with read_transaction(engine) as connection:
             source = load_card_source(connection, ledger, study, columns)
         active_judges = set(columns.judges())
@@ -114,9 +116,9 @@ def refresh_cards(engine: Engine, ledger: Ledger, *, should_continue: Callable[[
             if judge in active_judges and should_continue():
                 with read_transaction(engine) as connection:
                     card = compute_card(connection, source, columns, judge, link)
-                if (audit := audit_sections.audit_card_and_badge(ledger, study, judge)) is not None:
+                if (audit := audit_results_on_cards_and_board.audit_card_and_badge(ledger, study, judge)) is not None:
                     report, badge = audit
-                    all_sections = [*audit_sections.card_sections(report, link), *card.sections]
+                    all_sections = [*audit_results_on_cards_and_board.card_sections(report, link), *card.sections]
                     card = replace(card, lead=report.lead, sections=all_sections, badge=badge)
                 board_store.store_body(engine, "card", card_name(study, judge), stamp, card_to_json(card))
                 computed_count += 1
@@ -137,9 +139,9 @@ def _card_stamps(
     names = judge_names_by_id(connection)
     totals = {names[judge]: (int(n), last) for judge, n, last in counts}
     # Open campaigns are part of the stamp because tags of their items are left out of all numbers.
-    campaign_stamps = hidden_cases.open_campaign_stamps(connection)
+    campaign_stamps = hidden_cases_and_results.open_campaign_stamps(connection)
     return {
-        name: hidden_cases.stamp_with_campaigns(
+        name: hidden_cases_and_results.stamp_with_campaigns(
             digest(
                 [EDITION, judge_totals, totals.get(PEOPLE), *([failed_calls[name]] if name in failed_calls else [])]
             )[:16],
@@ -176,7 +178,7 @@ def load_card_source(connection: Connection, ledger: Ledger, study: str, columns
     record = ledger.record_of_verdicts(
         record_from_verdict_columns.record_from_columns(sampled_columns), study=study
     ).in_canonical_order()
-    if (hidden_items := hidden_cases.withheld_items(connection, None)) is not None:
+    if (hidden_items := hidden_cases_and_results.withheld_items(connection, None)) is not None:
         i = catalogue_tables.items.c
         names = set(connection.execute(select(i.name).where(i.id.in_(hidden_items))).scalars())
         items = {name: replace(item, tags={}) if name in names else item for name, item in record.items.items()}
@@ -195,7 +197,7 @@ def compute_card(connection: Connection, source: CardSource, columns: Columns, j
 
     def link_table(table: Table) -> LinkedTable:
         if table.name == "unusable":
-            return board_computation.link_faults(table, link)
+            return contestant_board_under_one_judge.link_faults(table, link)
         cell_links = judge_card_evidence_links.table_links(
             table, judge, link, lengthened_contestants=lengthened_contestants, count=count
         )
@@ -226,7 +228,9 @@ def load_faults(connection: Connection, study: str) -> LinkedTable | None:
 def load_audited_judge_tables(connection: Connection, study: str) -> list[LinkedTable]:
     """Return the tables of a study's audited judges. Empty if the study is no audit."""
     b = catalogue_tables.boards.c
-    body = connection.execute(select(b.body).where(b.name == audit_sections.board_name(study))).scalar()
+    body = connection.execute(
+        select(b.body).where(b.name == audit_results_on_cards_and_board.board_name(study))
+    ).scalar()
     return [] if body is None else [board_store.unpack_table(packed_table) for packed_table in orjson.loads(body)]
 
 
@@ -246,7 +250,9 @@ def find_card(connection: Connection, study: str, judge: str) -> tuple[Card, str
     """Return a judge's card and its stamp, or None if it is not computed yet."""
     b = catalogue_tables.boards.c
     row = connection.execute(select(b.body, b.stamp).where(b.name == card_name(study, judge))).first()
-    if row is None or hidden_cases.is_outdated(row.stamp, hidden_cases.open_campaign_stamps(connection)):
+    if row is None or hidden_cases_and_results.is_outdated(
+        row.stamp, hidden_cases_and_results.open_campaign_stamps(connection)
+    ):
         return None
     value = orjson.loads(row.body)
     value["lead"] = unpack_note(value["lead"], value.pop("said", None))

@@ -8,10 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from fullbench.reports.html_table_layout import LaidCell
+from fullbench.reports.table_cell_bars_and_sort_values import LaidCell
 from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.boards.contestants_by_judges_matrix import UNIT_WON
-from fullbench.web.results.pages.table_cells import Sheet, TagHead, column_cells, translate_linked_table
+from fullbench.web.results.pages.tables_and_charts_for_templates import (
+    Sheet,
+    TagHead,
+    column_cells,
+    translate_linked_table,
+)
 from fullbench.web.results.site.page_urls import PageUrls
 from fullbench.web.words import Language, translate_sentence
 

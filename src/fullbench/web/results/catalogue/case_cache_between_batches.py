@@ -7,7 +7,7 @@ from itertools import islice
 
 from sqlalchemy import Connection
 
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import catalogue_version
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import catalogue_version
 
 MAX_CHARACTERS = 32_000_000
 """Maximum number of characters of cached words; cases beyond that are looked up batch by batch."""

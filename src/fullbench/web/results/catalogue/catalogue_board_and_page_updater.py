@@ -17,7 +17,7 @@ import orjson
 from sqlalchemy import Connection, Engine, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import UserError
@@ -27,13 +27,18 @@ from fullbench.ledger.read_queries import stream_narrow_rows
 from fullbench.studies import ledger_verdicts_with_panels
 from fullbench.web import live_events
 from fullbench.web.database import read_transaction, write_transaction
-from fullbench.web.results import hidden_cases
-from fullbench.web.results.boards import board_computation, board_store, judge_cards, notes_on_replaced_judges
+from fullbench.web.results import hidden_cases_and_results
+from fullbench.web.results.boards import (
+    board_store,
+    contestant_board_under_one_judge,
+    judge_cards,
+    judge_replacement_notes_and_common_scales,
+)
 from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue, panels_created_on_site
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import get_state, set_state, study_ids_by_name
 from fullbench.web.results.catalogue.disagreement_flags import is_panel, is_person
 from fullbench.web.results.catalogue.rater_pseudonyms import load_rater_names
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import get_state, set_state, study_ids_by_name
 from fullbench.web.results.pages.page_template_values import Views
 from fullbench.web.results.site import ledger_edition
 
@@ -74,9 +79,9 @@ def refresh_boards(engine: Engine, ledger: Ledger, *, should_continue: Callable[
             else:
                 with ledger.reader() as reader:
                     time_rows = stream_narrow_rows(reader, ("case_key", "at"), judge, study)
-                    source, times = columns, board_computation.VerdictTimes.from_rows(time_rows)
-            subject = board_computation.Subject(study, judge, criterion, study if place else "")
-            board = board_computation.compute_board(source, subject, tags, times, facts)
+                    source, times = columns, contestant_board_under_one_judge.VerdictTimes.from_rows(time_rows)
+            subject = contestant_board_under_one_judge.Subject(study, judge, criterion, study if place else "")
+            board = contestant_board_under_one_judge.compute_board(source, subject, tags, times, facts)
             note = ledger_verdicts_with_panels.pilot_note(ledger, study) if is_person(judge) else None
             if note is not None:
                 board = replace(board, tables=[_with_note(linked_table, note) for linked_table in board.tables])
@@ -84,7 +89,7 @@ def refresh_boards(engine: Engine, ledger: Ledger, *, should_continue: Callable[
                 replacement.study == study and judge in {replacement.old, replacement.new}
                 for replacement in replacements
             ):
-                board = notes_on_replaced_judges.with_replacement_notes(board, ledger, subject.link)
+                board = judge_replacement_notes_and_common_scales.with_replacement_notes(board, ledger, subject.link)
             board_store.store_board(engine, board, current_stamps[study, judge, criterion])
             computed_count += 1
     dropped_names = set(stored_stamps) - {board_store.board_name(*subject) for subject in current_stamps}
@@ -127,7 +132,7 @@ def _board_stamps(
     boards of both judges.
     """
     c, s = catalogue_tables.counts.c, catalogue_tables.state.c
-    campaign_stamps = hidden_cases.open_campaign_stamps(connection)
+    campaign_stamps = hidden_cases_and_results.open_campaign_stamps(connection)
     tag_count = connection.execute(select(func.count()).select_from(catalogue_tables.tags)).scalar_one()
     panel_states = [
         row.value for row in connection.execute(select(s.value).where(s.name.startswith("panel ")).order_by(s.name))
@@ -143,7 +148,7 @@ def _board_stamps(
         return totals.get((study, PEOPLE, criterion))
 
     return {
-        key: hidden_cases.stamp_with_campaigns(
+        key: hidden_cases_and_results.stamp_with_campaigns(
             digest(
                 [
                     *judge_totals,
@@ -152,7 +157,7 @@ def _board_stamps(
                     compared_totals(*key),
                     *([failed_calls[key[1]]] if key[1] in failed_calls else []),
                     *([{"pilot": pilot_votes[key[0]]}] if is_person(key[1]) and pilot_votes.get(key[0]) else []),
-                    *notes_on_replaced_judges.replacement_inputs(key, replacements, totals),
+                    *judge_replacement_notes_and_common_scales.replacement_inputs(key, replacements, totals),
                 ]
             )[:16],
             campaign_stamps,

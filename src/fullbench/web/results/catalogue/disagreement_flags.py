@@ -16,7 +16,7 @@ from fullbench.core.ballot import Likert, Number, Real, Score, ballot
 from fullbench.core.panel_and_cascade import is_view
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
-from fullbench.stats.agreement.ranking_agreement import rank_correlation
+from fullbench.stats.agreement.per_item_ranking_agreement import rank_correlation
 from fullbench.stats.agreement.vote_rules_and_dawid_skene import joint_votes_by_set
 from fullbench.web.results.catalogue.verdict_flag_definitions import Flags
 

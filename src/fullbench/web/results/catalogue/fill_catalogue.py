@@ -21,15 +21,15 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results.catalogue import catalogue_tables, disagreement_flags, flag_counts, full_text_search
 from fullbench.web.results.catalogue.case_cache_between_batches import CaseCache
-from fullbench.web.results.catalogue.insert_verdicts import Batch
-from fullbench.web.results.catalogue.rater_pseudonyms import RATER_KEY, ensure_rater_key, has_other_names
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import (
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import (
     catalogue_version,
     execute_many,
     get_state,
     set_state,
     split_into_chunks,
 )
+from fullbench.web.results.catalogue.insert_verdicts import Batch
+from fullbench.web.results.catalogue.rater_pseudonyms import RATER_KEY, ensure_rater_key, has_other_names
 from fullbench.web.results.catalogue.verdict_flag_definitions import FLAGS
 from fullbench.web.words import key
 

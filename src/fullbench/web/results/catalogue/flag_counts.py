@@ -11,7 +11,7 @@ import orjson
 from sqlalchemy import Connection, func, select
 
 from fullbench.web.results.catalogue import catalogue_tables
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import get_state, set_state
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import get_state, set_state
 from fullbench.web.results.catalogue.verdict_flag_definitions import FLAGS
 
 STATE = "flag counts"

@@ -16,7 +16,7 @@ from operator import add as add_texts
 from sqlalchemy import ColumnElement, Connection, FromClause, Integer, Text, cast, column, literal, select, table, text
 from sqlalchemy.dialects.postgresql import TSQUERY
 
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import execute_many
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import execute_many
 
 _CJK = (
     "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"

@@ -12,15 +12,14 @@ from sqlalchemy import Connection, delete, select
 
 from fullbench.analysis.agreement.judges_with_people import verdict_shape
 from fullbench.core.case import Case
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.verdict import FAULTS, PILOT, Verdict
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.accounts.users import load_pseudonyms, pseudonymize_tags
 from fullbench.web.database import dialect_insert
 from fullbench.web.results.catalogue import catalogue_tables, flag_counts, full_text_search
 from fullbench.web.results.catalogue.case_cache_between_batches import CachedCase, CaseCache
-from fullbench.web.results.catalogue.rater_pseudonyms import load_rater_names
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import (
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import (
     Row,
     assign_ids,
     catalogue_version,
@@ -34,6 +33,7 @@ from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import (
     study_ids_by_name,
     upsert_rows,
 )
+from fullbench.web.results.catalogue.rater_pseudonyms import load_rater_names
 from fullbench.web.results.catalogue.verdict_flag_definitions import FLAGS
 
 MAX_TITLE_LENGTH = 300

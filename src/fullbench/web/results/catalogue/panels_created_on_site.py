@@ -20,16 +20,14 @@ from sqlalchemy import ColumnElement, Connection, Engine, and_, delete, func, or
 
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import Columns
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.panel_and_cascade import PANEL, Marks, combine_marks
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import read_transaction
 from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue, study_panel_verdicts
-from fullbench.web.results.catalogue.disagreement_flags import is_panel
-from fullbench.web.results.catalogue.insert_verdicts import Batch
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import (
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import (
     catalogue_version,
     get_state,
     judge_names_by_id,
@@ -38,6 +36,8 @@ from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import (
     study_ids_by_name,
     upsert_rows,
 )
+from fullbench.web.results.catalogue.disagreement_flags import is_panel
+from fullbench.web.results.catalogue.insert_verdicts import Batch
 from fullbench.web.words import key
 
 Rule = Literal["majority", "mean"]

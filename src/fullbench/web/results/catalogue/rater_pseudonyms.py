@@ -16,11 +16,11 @@ from sqlalchemy import Connection, Engine, insert, select
 
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.verdict import ADJUDICATION, PILOT, Verdict
-from fullbench.web.accounts.account_tables import users
+from fullbench.web.accounts.account_and_shared_site_tables import users
 from fullbench.web.accounts.users import Pseudonyms, fold_name, load_pseudonyms
 from fullbench.web.database import engine_for, read_transaction, write_transaction
 from fullbench.web.results.catalogue import catalogue_tables
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import get_state, set_state
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import get_state, set_state
 
 RATER_KEY = "rater key"
 

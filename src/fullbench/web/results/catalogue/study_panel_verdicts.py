@@ -13,19 +13,19 @@ import orjson
 from sqlalchemy import Connection, Engine, func, select
 
 from fullbench.analysis.views.panel_cascade_and_rubric_verdicts import view_verdicts
-from fullbench.core.digests import digest
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.panel_and_cascade import View
 from fullbench.core.verdict import FAULTS, Verdict
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import read_transaction
 from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue
-from fullbench.web.results.catalogue.insert_verdicts import Batch
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import (
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import (
     get_state,
     judge_names_by_id,
     set_state,
     study_ids_by_name,
 )
+from fullbench.web.results.catalogue.insert_verdicts import Batch
 
 
 def enter_study_panels(engine: Engine, ledger: Ledger, *, should_continue: Callable[[], bool] = lambda: True) -> int:

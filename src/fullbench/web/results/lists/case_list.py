@@ -16,11 +16,16 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, selec
 
 from fullbench.core.verdict import FAULTS
 from fullbench.web.results.catalogue import catalogue_tables, full_text_search
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import contestants_in, study_ids_by_name
 from fullbench.web.results.catalogue.disagreement_flags import combine_votes, is_panel, is_person
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import contestants_in, study_ids_by_name
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter, ResolvedFilter
-from fullbench.web.results.pages.verdict_text import answer_colours, answer_name, mark_in_words, ranked_groups
+from fullbench.web.results.pages.marks_and_rankings_in_words import (
+    answer_colours,
+    answer_name,
+    mark_in_words,
+    ranked_groups,
+)
 from fullbench.web.results.site.page_urls import voice_name
 
 PAGE_SIZE = 30

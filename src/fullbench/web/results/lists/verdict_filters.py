@@ -13,8 +13,8 @@ from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import FAULTS
 from fullbench.errors import InputError
 from fullbench.web.results.catalogue import catalogue_tables
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import study_ids_by_name
 from fullbench.web.results.catalogue.disagreement_flags import DOUBT_WEIGHTS
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import study_ids_by_name
 from fullbench.web.results.catalogue.verdict_flag_definitions import FLAGS, Flags
 
 FAULT_WORDS = ("none", "any", *FAULTS)

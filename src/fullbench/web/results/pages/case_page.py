@@ -16,14 +16,19 @@ from fullbench.core.model_call import Call
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.ledger.ledger import Ledger
-from fullbench.studies.exchange import rerender_prompts
+from fullbench.studies.exchange import sent_prompts_rebuilt_from_ledger
 from fullbench.web.accounts.users import pseudonymize_tags
 from fullbench.web.results.catalogue import catalogue_tables
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import contestants_in, study_ids_by_name
 from fullbench.web.results.catalogue.disagreement_flags import is_person
 from fullbench.web.results.catalogue.rater_pseudonyms import load_rater_names
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import contestants_in, study_ids_by_name
 from fullbench.web.results.pages.answer_letters_in_judge_text import Tag, tag_letters
-from fullbench.web.results.pages.verdict_text import answer_colours, answer_name, mark_in_words, ranked_groups
+from fullbench.web.results.pages.marks_and_rankings_in_words import (
+    answer_colours,
+    answer_name,
+    mark_in_words,
+    ranked_groups,
+)
 from fullbench.web.results.site.page_urls import voice_name
 
 MAX_VERDICTS = 400
@@ -298,7 +303,7 @@ def _sent_turns(
 ) -> Mapping[str, tuple[Turn, ...]]:
     if verdict.case not in cases or not verdict.prompt:
         return {}
-    return rerender_prompts.sent_prompts(settings[verdict.judge], cases[verdict.case], verdict)
+    return sent_prompts_rebuilt_from_ledger.sent_prompts(settings[verdict.judge], cases[verdict.case], verdict)
 
 
 def _verdict_details(

@@ -14,8 +14,8 @@ import threading
 import weakref
 from typing import IO
 
-from fullbench.reports.charts import vega_lite
-from fullbench.reports.charts.vega_lite import Chart
+from fullbench.reports.charts import chart_specification_and_rendering
+from fullbench.reports.charts.chart_specification_and_rendering import Chart
 
 
 class ChartDrawer:
@@ -32,7 +32,7 @@ class ChartDrawer:
                 answer = self._request_svg(json.dumps(dict(chart.spec)))
                 if answer:
                     return str(json.loads(answer))
-        return vega_lite.render_svg(chart)  # raises the chart's error in this process
+        return chart_specification_and_rendering.render_svg(chart)  # raises the chart's error in this process
 
     def _request_svg(self, spec: str) -> str:
         if self._process is None:
@@ -74,7 +74,9 @@ def _end_process(process: subprocess.Popen[str]) -> None:
 def serve_charts(input_stream: IO[str], output_stream: IO[str]) -> None:
     """Draw one chart per input line until the input ends. A chart that cannot be drawn ends the process."""
     for line in input_stream:
-        output_stream.write(json.dumps(vega_lite.render_svg(Chart(json.loads(line), ""))) + "\n")
+        output_stream.write(
+            json.dumps(chart_specification_and_rendering.render_svg(Chart(json.loads(line), ""))) + "\n"
+        )
         output_stream.flush()
 
 

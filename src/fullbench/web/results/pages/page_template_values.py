@@ -15,10 +15,10 @@ from fullbench.analysis.summary.study_summary import sentences_of, without_sente
 from fullbench.core.ballot import LETTERS
 from fullbench.core.table import Table
 from fullbench.ledger.ledger import Ledger
-from fullbench.reports.charts import vega_lite
+from fullbench.reports.charts import chart_specification_and_rendering
 from fullbench.reports.site_info import Imprint
 from fullbench.reports.translated_tables import localise_table
-from fullbench.web.results.boards import board_store, judge_cards, judge_leaderboard, stored_summary
+from fullbench.web.results.boards import board_store, judge_cards, judge_leaderboard, stored_study_summary
 from fullbench.web.results.boards.board_store import Board, Heading, LinkedTable
 from fullbench.web.results.boards.contestants_by_judges_matrix import (
     BoardSummary,
@@ -30,19 +30,19 @@ from fullbench.web.results.boards.contestants_by_judges_matrix import (
 )
 from fullbench.web.results.boards.tag_columns import with_tags
 from fullbench.web.results.catalogue import panels_created_on_site
-from fullbench.web.results.catalogue.disagreement_flags import is_panel, is_person
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import (
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import (
     catalogue_version,
     judge_names_by_id,
     judges_in,
     study_ids_by_name,
 )
+from fullbench.web.results.catalogue.disagreement_flags import is_panel, is_person
 from fullbench.web.results.lists import case_facets, case_list, verdict_list
 from fullbench.web.results.lists import case_list as case_rows
 from fullbench.web.results.lists.verdict_filters import FAULT_WORDS, SHOWN_WORDS, Filter
 from fullbench.web.results.pages import case_page, social_card, study_summary
-from fullbench.web.results.pages.shown_names import Names
-from fullbench.web.results.pages.table_cells import (
+from fullbench.web.results.pages.judge_and_contestant_names_on_pages import Names
+from fullbench.web.results.pages.tables_and_charts_for_templates import (
     Sheet,
     build_sheet,
     build_sheets,
@@ -51,7 +51,7 @@ from fullbench.web.results.pages.table_cells import (
     with_cards,
 )
 from fullbench.web.results.recent_value_cache import RecentCache
-from fullbench.web.results.site import metric_downloads
+from fullbench.web.results.site import leaderboard_metrics_as_one_file
 from fullbench.web.results.site.ledger_edition import edition_of
 from fullbench.web.results.site.page_urls import PageUrls, judge_name
 from fullbench.web.words import Language, key, translate_sentence
@@ -76,7 +76,7 @@ class Views:
         urls: PageUrls,
         *,
         drawing: bool | None = None,
-        svg: Callable[[vega_lite.Chart], str] = vega_lite.render_svg,
+        svg: Callable[[chart_specification_and_rendering.Chart], str] = chart_specification_and_rendering.render_svg,
         names: Callable[[], Names] = Names,
         imprint: Imprint | None = None,
     ) -> None:
@@ -99,7 +99,7 @@ class Views:
         self._summaries: RecentCache[Sequence[Table]] = RecentCache(16)
         self._previews: RecentCache[bytes] = RecentCache(16)
         self._stories: RecentCache[study_summary.Story] = RecentCache(16)
-        self.files = metric_downloads.DownloadCache()
+        self.files = leaderboard_metrics_as_one_file.DownloadCache()
 
     @property
     def names(self) -> Names:
@@ -178,14 +178,14 @@ class Views:
         self, connection: Connection, study: str, stamps: Mapping[str, str], language: Language
     ) -> Sequence[Table]:
         """Return the summary of a study with display names, in a language."""
-        stamp = stamps.get(stored_summary.summary_name(study))
+        stamp = stamps.get(stored_study_summary.summary_name(study))
         if stamp is None:
             return []
         tables: Sequence[Table] = self._summaries.get(
             (study, stamp, language),
             lambda: [
                 localise_table(self.names.table(table), language)
-                for table in stored_summary.find_summary(connection, study)
+                for table in stored_study_summary.find_summary(connection, study)
             ],
         )
         return tables

@@ -12,8 +12,8 @@ from sqlalchemy import Connection, func, select
 from fullbench.web.results.boards.board_store import item_tags
 from fullbench.web.results.boards.contestants_by_judges_matrix import Matrix, Task
 from fullbench.web.results.catalogue import catalogue_tables
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import judges_in, study_ids_by_name
 from fullbench.web.results.catalogue.disagreement_flags import is_panel, is_person
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import judges_in, study_ids_by_name
 from fullbench.web.words import key
 
 MAX_NAMES = 3

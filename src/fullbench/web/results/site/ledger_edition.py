@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import read_transaction
 from fullbench.web.results.catalogue import fill_catalogue
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import catalogue_version, get_state, set_state
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import catalogue_version, get_state, set_state
 
 STATE = "edition"
 REST_FACTOR = 50

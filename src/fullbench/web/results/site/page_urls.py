@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Protocol
 from urllib.parse import quote, urlencode
 
-from fullbench.core.digests import digest
-from fullbench.reports.contestant_logos import Logo
+from fullbench.core.json_digests_and_cached_properties import digest
+from fullbench.reports.logos_from_local_files import Logo
 from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.words import Language
 
@@ -99,11 +99,11 @@ class ServedPageUrls:
         return f"/cases/{quote(key, safe='')}{_study_query(study)}"
 
     def picture(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
-        from fullbench.web.picture_serving import picture_url
+        from fullbench.web.picture_checks_storage_and_serving import picture_url
 
         return picture_url(digest, tags, size=size)
 
     def bare(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
-        from fullbench.web.picture_serving import unveiled_url
+        from fullbench.web.picture_checks_storage_and_serving import unveiled_url
 
         return unveiled_url(digest, tags, size=size)

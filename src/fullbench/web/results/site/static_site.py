@@ -20,35 +20,35 @@ from urllib.parse import quote
 import orjson
 from sqlalchemy import Connection, Select, func, select
 
-from fullbench.core.digests import digest
 from fullbench.core.item import SENSITIVE
+from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 from fullbench.picture_metadata_removal import can_strip, strip_metadata
-from fullbench.reports.contestant_logos import Logo
 from fullbench.reports.html_page import SHARED_FILES, shrink_picture
+from fullbench.reports.logos_from_local_files import Logo
 from fullbench.reports.site_info import Imprint
 from fullbench.reports.table_formats import render_table
 from fullbench.secret_masking_and_text_escapes import replace_controls
 from fullbench.web.accounts.users import Pseudonyms
-from fullbench.web.campaigns.votes import results_hidden_from_annotators
+from fullbench.web.campaigns.votes import hidden_open_campaign_cases_and_results
 from fullbench.web.database import engine_for, read_transaction, upgrade_schema
-from fullbench.web.ledger_writers import ledger_study_name
 from fullbench.web.page_rendering import static_file, template_environment
-from fullbench.web.results import hidden_cases
+from fullbench.web.results import hidden_cases_and_results
 from fullbench.web.results.boards import board_store, judge_cards
 from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater, catalogue_tables, rater_pseudonyms
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import judge_names_by_id
 from fullbench.web.results.catalogue.disagreement_flags import is_person
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import judge_names_by_id
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
+from fullbench.web.results.pages.judge_and_contestant_names_on_pages import Names, names_of_ledger
 from fullbench.web.results.pages.page_template_values import Views
-from fullbench.web.results.pages.shown_names import Names, names_of_ledger
-from fullbench.web.results.site import ledger_edition, metric_downloads
+from fullbench.web.results.site import leaderboard_metrics_as_one_file, ledger_edition
 from fullbench.web.results.site.page_urls import judge_name
 from fullbench.web.results.site.static_verdict_list_data import write_data
+from fullbench.web.shared_writable_ledgers_by_study import ledger_study_name
 from fullbench.web.words import Language, translate_sentence
 
 MARKER = "fullbench-site.json"
@@ -183,7 +183,7 @@ def export_site(ledger: Ledger, out: Path, options: SiteOptions | None = None) -
             upgrade_schema(engine)
             rater_pseudonyms.copy_pseudonyms(engine, options.accounts, options.rater_key)
             catalogue_board_and_page_updater.update_catalogue(engine, ledger, study=study)
-            results_hidden_from_annotators.mark_judged_elsewhere(engine, options.judged_keys)
+            hidden_open_campaign_cases_and_results.mark_judged_elsewhere(engine, options.judged_keys)
             ledger_edition.store_edition(engine, ledger)
             with read_transaction(engine) as connection:
                 exported_site = _SiteWriter(connection, ledger, folder, options, study).write(out)
@@ -208,8 +208,8 @@ class _SiteWriter:
     def __init__(self, connection: Connection, ledger: Ledger, folder: Path, options: SiteOptions, study: str) -> None:
         self.connection, self.ledger, self.folder, self.options, self.study = connection, ledger, folder, options, study
         self.names = names_of_ledger(ledger, options.names)
-        self.withheld_items = hidden_cases.withheld_items(connection, None)
-        self.withheld = hidden_cases.count_item_verdicts(connection, self.withheld_items)
+        self.withheld_items = hidden_cases_and_results.withheld_items(connection, None)
+        self.withheld = hidden_cases_and_results.count_item_verdicts(connection, self.withheld_items)
         self.cases = _select_cases(connection, options.cases, self.withheld_items)
         self.pictures = PictureFiles()
         self.imprint = options.imprint.with_title(options.title).for_language(options.language)
@@ -289,10 +289,12 @@ class _SiteWriter:
             values = self.top.home(self.connection, self.options.language, task=task)
             if values is not None:
                 self._page(task_page(task), "results/home.html", {**values, **ledger_state})
-        metrics = metric_downloads.metric_table(self.connection, self.study)
+        metrics = leaderboard_metrics_as_one_file.metric_table(self.connection, self.study)
         self._file("results.csv", render_table(metrics, "csv"))
-        metadata = metric_downloads.download_metadata(self.connection, self.study, self.imprint, self.ledger.identity)
-        self._file("results.json", metric_downloads.as_json(metrics, metadata))
+        metadata = leaderboard_metrics_as_one_file.download_metadata(
+            self.connection, self.study, self.imprint, self.ledger.identity
+        )
+        self._file("results.json", leaderboard_metrics_as_one_file.as_json(metrics, metadata))
         for heading in board_store.board_headings(self.connection):
             values = self.below.board(self.connection, heading.name, self.options.language)
             if values is not None:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Select, select
 from fullbench.core.case import Case
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.results.catalogue import catalogue_tables
-from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import split_into_chunks
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import split_into_chunks
 from fullbench.web.results.catalogue.verdict_flag_definitions import FLAGS
 from fullbench.web.results.lists.case_list import CaseRow, case_rows
 

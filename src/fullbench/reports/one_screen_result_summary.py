@@ -1,0 +1,394 @@
+"""The first screen of a result: the summary on at most 40 lines, and how to see the rest.
+
+Tables are shown in a short form: numbers without intervals but for the first one, columns dropped from the right until
+the rest fits, no cell on two lines. Texts that are cut end with an ellipsis; `--table NAME` has them in full.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from rich.cells import cell_len, set_cell_size
+
+from fullbench.analysis.summary.study_summary import CONTESTANTS, JUDGES, MAIN_TABLE, sentences_of
+from fullbench.core.estimate import Estimate
+from fullbench.core.table import Cell, Column, Table
+from fullbench.core.translatable_note import Note
+from fullbench.errors import InputError
+from fullbench.reports.cell_text import column_decimals, format_cell, is_numeric_column, plain_line
+from fullbench.reports.display_names_of_judges_and_contestants import DisplayNames
+
+HEIGHT = 40
+MOST_ROWS = 12
+"""Rows of a table that are shown; the others are counted."""
+LEAST_ROWS = 4
+_MOST_LISTED = 5
+_LIMITING_NOTES = frozenset(
+    {"sent-pictures.without-pictures", "unverified.left-out", "cleaning.left-out", "votes.pilot.left-out",
+     "votes.pilot.counted", "votes.visible.left-out"}
+)  # fmt: skip
+"""Notes of any table that the first screen has too: they say what was left out of all results."""
+_GAP = 2
+_HEAD = 14
+_LEAST_WHY = 16
+_NAME_SHARE = 0.45
+"""Longest share of the width for a name; longer names are cut in their middle."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a user asked to see: every table, one table, or the rows of one judge."""
+
+    all_tables: bool = False
+    table: str | None = None
+    judge: str | None = None
+
+    @property
+    def is_default(self) -> bool:
+        """True if the first screen is wanted."""
+        return not (self.all_tables or self.table or self.judge)
+
+
+def select_tables(tables: Sequence[Table], view: Selection, names: DisplayNames | None = None) -> list[Table]:
+    """Return the tables that a user asked for; all if nothing was asked. Raise if there is none of the name."""
+    selected = list(tables)
+    if view.judge is not None:
+        judge = (names or DisplayNames()).find(view.judge, _judge_names(tables), "judge")
+        selected = [part for table in selected if (part := _rows_about(table, judge)) is not None]
+    if view.table is not None:
+        known = [shown_table_name(table) for table in selected]
+        wanted = {view.table, view.table.lower()}
+        found = [table for table, name in zip(selected, known, strict=True) if {table.name, name} & wanted] or [
+            table
+            for table, name in zip(selected, known, strict=True)
+            if name.lower().startswith(view.table.lower()) or table.name.startswith(view.table)
+        ]
+        if not found:
+            near = get_close_matches(view.table, known, n=3, cutoff=0.4) or known[:_MOST_LISTED]
+            raise InputError(
+                f"there is no table {view.table!r}. Near it: {', '.join(map(repr, near))}; "
+                f"--all prints all {len(known)} tables with their names"
+            )
+        selected = found
+    return selected
+
+
+def shown_table_name(table: Table) -> str:
+    """Return the name of a table with display names of judges and contestants; `--table` takes both forms."""
+    name = table.name
+    if name not in {CONTESTANTS, JUDGES}:
+        for full in sorted(table.names, key=len, reverse=True):
+            name = name.replace(full, table.names[full])
+    return name
+
+
+def _judge_names(tables: Sequence[Table]) -> list[str]:
+    for table in tables:
+        if table.name == JUDGES and table.rows:
+            return list(dict.fromkeys(map(str, table.column("judge"))))
+    names = [str(table.source["judge"]) for table in tables if "judge" in table.source]
+    for table in tables:
+        place = table.place("judge")
+        names += [] if place is None else [str(cell) for cell in table.cells(place)]
+    return list(dict.fromkeys(names))
+
+
+def _rows_about(table: Table, judge: str) -> Table | None:
+    """Return the table if it is about this judge, its rows of this judge, or None."""
+    if table.source.get("judge") == judge:
+        return table
+    place = table.place("judge")
+    rows = [] if place is None else [row for row in table.rows if str(row[place]) == judge]
+    return replace(table, rows=rows, chart=None) if rows else None
+
+
+def render_first_screen(
+    tables: Sequence[Table], *, width: int = 80, height: int = HEIGHT, sentences: Sequence[str] | None = None
+) -> str:
+    """Return the first screen of these tables.
+
+    Args:
+        tables: The tables; the summary is first if there is one.
+        width: Columns of the terminal.
+        height: Lines that may be printed.
+        sentences: Sentences that come first; default: those of the summary.
+    """
+    sentences = [*sentences_of(tables), *_limiting_notes(tables)] if sentences is None else sentences
+    main = [table for table in tables if MAIN_TABLE in table.source] or [
+        table for table in tables if table.name == CONTESTANTS
+    ]
+    shown = main[:1] + [table for table in tables if table.name == JUDGES] or list(tables[:1])
+    others = [table.name for table in tables if table not in shown and table.name not in {CONTESTANTS, JUDGES}]
+    footer = _footer_lines(tables, others, width)
+    parts = [_ShortTable.from_table(_one_row_per_judge(table), width) for table in shown]
+    lines = _sentence_lines(sentences, width, height - len(footer) - sum(part.fixed_lines + 1 for part in parts))
+    free = height - len(lines) - len(footer) - sum(part.fixed_lines for part in parts)
+    for part, rows in zip(parts, _share_rows([len(part.rows) for part in parts], free), strict=True):
+        lines += ["", *part.lines(rows)]
+    return "\n".join(line.rstrip() for line in [*lines, *footer]).strip("\n") + "\n"
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    """Return the lines of a sentence; names are never broken."""
+    return textwrap.wrap(plain_line(text), width, break_long_words=False, break_on_hyphens=False)
+
+
+def _share_rows(wanted: Sequence[int], free: int) -> list[int]:
+    """Return the rows that each table may show: at most 12, and so many that all fit.
+
+    >>> _share_rows([6, 30], 40), _share_rows([30, 30], 14), _share_rows([3, 30], 14)
+    ([6, 12], [7, 7], [3, 11])
+    """
+    shares = [min(count, MOST_ROWS) for count in wanted]
+    while sum(shares) > max(free, LEAST_ROWS * len(shares)) and max(shares, default=0) > LEAST_ROWS:
+        shares[max(range(len(shares)), key=lambda place: (shares[place], place))] -= 1
+    return shares
+
+
+def _limiting_notes(tables: Sequence[Table]) -> list[str]:
+    notes = (note for table in tables for note in table.notes if isinstance(note, Note))
+    return list(dict.fromkeys(note for note in notes if note.id in _LIMITING_NOTES))
+
+
+def _sentence_lines(sentences: Sequence[str], width: int, most: int) -> list[str]:
+    """Return the lines of the sentences; if they are too many, the last sentences are counted."""
+    lines: list[str] = []
+    for place, sentence in enumerate(sentences):
+        wrapped = _wrap(sentence, width)
+        more = len(sentences) - place
+        if len(lines) + len(wrapped) + (more > 1) > most and place:
+            return [*lines, f"+{more} more sentence{'s' * (more > 1)}: --all"]
+        lines += wrapped
+    return lines
+
+
+def _footer_lines(tables: Sequence[Table], others: Sequence[str], width: int) -> list[str]:
+    count = len(tables)
+    if not others:
+        return []
+    text = (
+        f"{count} tables in all: --all prints them, --table NAME one of them, such as {_quoted(min(others, key=len))}."
+    )
+    return ["", *_wrap(text, width)]
+
+
+def _quoted(name: str) -> str:
+    return f"'{name}'" if " " in name else name
+
+
+def _one_row_per_judge(table: Table) -> Table:
+    """Return the table of judges with the worst row of each judge, which names its criterion; other tables unchanged.
+
+    Rows are in the order of trust, so the worst row of a judge is its last one.
+    """
+    splits = [place for key in ("study", "criterion") if (place := table.place(key)) is not None]
+    judge, trust = table.place("judge"), table.place("trust")
+    if table.name != JUDGES or not splits or judge is None or trust is None:
+        return table
+    rows_by_judge: dict[Cell, list[Sequence[Cell]]] = {}
+    for row in table.rows:
+        rows_by_judge.setdefault(row[judge], []).append(row)
+    rows = []
+    for of_judge in rows_by_judge.values():
+        worst = list(of_judge[-1])
+        if len(of_judge) > 1 and len({row[trust] for row in of_judge}) == 1:
+            for place in splits:
+                worst[place] = f"all {len({row[place] for row in of_judge})}"
+        rows.append(worst)
+    order = {word: number for number, word in enumerate(dict.fromkeys(str(row[trust]) for row in table.rows))}
+    return replace(table, rows=sorted(rows, key=lambda row: order[str(row[trust])]))
+
+
+@dataclass(frozen=True)
+class _ShortTable:
+    """A table cut to a width: heads and rows as texts of equal widths, and what was left out."""
+
+    title: str
+    name: str
+    heads: Sequence[tuple[str, str]]
+    rows: Sequence[Sequence[str]]
+    right: Sequence[bool]
+    widths: Sequence[int]
+    left_out_columns: int
+    scopes: Sequence[tuple[Cell, ...]]
+    """Study and criterion of each row, as far as the table has them."""
+
+    @classmethod
+    def from_table(cls, table: Table, width: int) -> _ShortTable:
+        columns = table.typed_columns
+        with_interval = None if table.name == JUDGES else _place_of_interval(table)
+        texts = [
+            [
+                _cut_name(text, int(width * _NAME_SHARE)) if columns[place].kind == "name" else text
+                for text in _short_cells(table, place, with_interval=place == with_interval)
+            ]
+            for place in range(len(columns))
+        ]
+        split_heads = [
+            _head_lines(column, max(map(cell_len, cells), default=1))
+            for column, cells in zip(columns, texts, strict=True)
+        ]
+        widths = [max(map(cell_len, [*head, *cells])) for head, cells in zip(split_heads, texts, strict=True)]
+        places = _fitting_places(table, widths, width)
+        if (why := table.place("why")) is not None and why in places:
+            widths[why] = min(widths[why], width - sum(widths[place] + _GAP for place in places if place != why))
+            texts[why] = [_cut_text(text, widths[why]) for text in texts[why]]
+        rows = [[texts[place][row] for place in places] for row in range(len(table.rows))]
+        return cls(
+            "" if table.name in {CONTESTANTS, JUDGES} else plain_line(table.title),
+            table.name,
+            [split_heads[place] for place in places],
+            rows,
+            [is_numeric_column(table.cells(place)) for place in places],
+            [widths[place] for place in places],
+            sum(_is_informative(table, place) for place in range(len(columns)) if place not in places),
+            _scopes_of_rows(table),
+        )
+
+    @property
+    def fixed_lines(self) -> int:
+        """Lines besides the rows: a blank line, title, heads, rule, and what was left out."""
+        return 4 + bool(self.title) + any(top for top, _ in self.heads)
+
+    def lines(self, most_rows: int) -> list[str]:
+        """Return title, heads, a rule, the first rows, and a line that counts what is not shown."""
+        tops, bottoms = zip(*self.heads, strict=True)
+        rule = "─" * (sum(self.widths) + _GAP * (len(self.widths) - 1))
+        lines = [*filter(None, [self.title]), *([self._line(tops)] if any(tops) else []), self._line(bottoms), rule]
+        lines += [self._line(self.rows[place]) for place in self._first_rows(most_rows)]
+        counts = {"more row": len(self.rows) - most_rows, "column": self.left_out_columns}
+        left_out = [f"+{count:,} {what}{'s' * (count > 1)}" for what, count in counts.items() if count > 0]
+        if left_out:
+            lines.append(f"{', '.join(left_out)}: --table {_quoted(self.name)}")
+        return lines
+
+    def _first_rows(self, most: int) -> list[int]:
+        """Return the rows to show: the first of every study and criterion, then the second ones, and so on."""
+        numbers: dict[tuple[Cell, ...], int] = {}
+        turns = [numbers[scope] for scope in self.scopes if numbers.update({scope: numbers.get(scope, 0) + 1}) is None]
+        return sorted(sorted(range(len(self.rows)), key=lambda place: (turns[place], place))[:most])
+
+    def _line(self, cells: Sequence[str]) -> str:
+        return (" " * _GAP).join(
+            " " * (size - cell_len(cell)) + cell if is_right else cell + " " * (size - cell_len(cell))
+            for cell, size, is_right in zip(cells, self.widths, self.right, strict=True)
+        )
+
+
+def _scopes_of_rows(table: Table) -> list[tuple[Cell, ...]]:
+    places = [place for key in ("study", "criterion") if (place := table.place(key)) is not None]
+    if table.name != CONTESTANTS:
+        places = []
+    return [tuple(row[place] for place in places) for row in table.rows]
+
+
+def _short_cells(table: Table, place: int, *, with_interval: bool) -> list[str]:
+    cells = table.cells(place)
+    decimals = column_decimals(cells)
+    return [_short_cell(table.typed_columns[place], cell, decimals, with_interval=with_interval) for cell in cells]
+
+
+def _short_cell(column: Column, cell: Cell, decimals: int, *, with_interval: bool) -> str:
+    if isinstance(cell, Estimate) and column.key == "share unusable":
+        return f"{cell.value:.0%}"
+    if isinstance(cell, Estimate) and not (with_interval and not cell.why):
+        return format_cell(cell.value, decimals)
+    return format_cell(cell, decimals)
+
+
+def _place_of_interval(table: Table) -> int | None:
+    """Return the first column of estimates, the only one with intervals."""
+    return next(
+        (
+            place
+            for place in range(len(table.columns))
+            if any(isinstance(cell, Estimate) for cell in table.cells(place))
+            and table.typed_columns[place].key != "share unusable"
+        ),
+        None,
+    )
+
+
+_FIRST_KEYS = ("trust", "agreement")
+_LAST_KEYS = ("items", "people agree", "biases", "rank alone", "votes to decide", "Elo over orders", "matches")
+"""Columns that are chosen first, and those that are dropped first."""
+
+
+def _is_informative(table: Table, place: int) -> bool:
+    """Return True if a column says something about some row."""
+    cells = table.cells(place)
+    is_same_scope = table.name == JUDGES and {str(cell) for cell in cells} <= {f"all {n}" for n in range(2, 1000)}
+    return any(cell is not None for cell in cells) and not is_same_scope
+
+
+def _fitting_places(table: Table, widths: Sequence[int], width: int) -> list[int]:
+    """Return the columns that fit, in their order; first those that name a row, then from the left.
+
+    A column `why` needs only some of its width, because its texts may be cut.
+    """
+    columns = table.typed_columns
+
+    def importance(place: int) -> tuple[int, int]:
+        key = columns[place].key
+        if columns[place].kind in {"name", "rank"} and not columns[place].is_data_label:
+            return 0, place
+        return (1 if key in _FIRST_KEYS else 3 if key in _LAST_KEYS else 2), place
+
+    chosen: list[int] = []
+    for place in sorted((place for place in range(len(columns)) if _is_informative(table, place)), key=importance):
+        # Reasons may be cut for the numbers, but not for what says the same.
+        least = [
+            min(widths[each], _LEAST_WHY) if columns[each].key == "why" and importance(place)[0] < 3 else widths[each]
+            for each in [*chosen, place]
+        ]
+        if sum(least) + _GAP * len(chosen) <= width or not chosen:
+            chosen.append(place)
+        elif table.name != JUDGES:  # no gap between the columns that are shown
+            break
+    return sorted(chosen)
+
+
+def _head_lines(column: Column, size: int) -> tuple[str, str]:
+    """Return the head of a column on one or two lines; long names from the data are cut."""
+    top, bottom = _two_lines(plain_line(column), size)
+    most = max(size, _HEAD) if column.is_data_label else 1000
+    return _cut_name(top, most), _cut_name(bottom, most)
+
+
+def _two_lines(head: str, size: int) -> tuple[str, str]:
+    """Return a head on one line, or on two if it is wider than the cells below it.
+
+    >>> _two_lines("same verdict in both orders", 4), _two_lines("rating", 12)
+    (('same verdict', 'in both orders'), ('', 'rating'))
+    """
+    words = head.split(" ")
+    if cell_len(head) <= size or len(words) == 1:
+        return "", head
+    splits = [(" ".join(words[:place]), " ".join(words[place:])) for place in range(1, len(words))]
+    return min(splits, key=lambda split: max(map(cell_len, split)))
+
+
+def _cut_text(text: str, most: int) -> str:
+    """Return the beginning of a text, with an ellipsis if something is missing.
+
+    >>> _cut_text("prefers long answers", 12), _cut_text("lenient", 12)
+    ('prefers lon…', 'lenient')
+    """
+    return text if cell_len(text) <= most else set_cell_size(text, most - 1).rstrip() + "…"
+
+
+def _cut_name(name: str, most: int) -> str:
+    """Return a name of at most so many cells, cut in its middle: names often differ at their ends.
+
+    >>> _cut_name("a-model-with-a-long-name-v2", 15)
+    'a-model…name-v2'
+    """
+    if cell_len(name) <= most or most < 5:
+        return name
+    tail = (most - 1) // 2
+    while cell_len(name[-tail:]) > (most - 1) // 2:
+        tail -= 1
+    return set_cell_size(name, most - 1 - cell_len(name[-tail:])).rstrip() + "…" + name[-tail:]
