@@ -160,7 +160,7 @@ def settings() -> str:
     from fullbench.models.model_settings import Limits, Sampling
     from fullbench.studies import judge_contestant_and_benchmark_specs
     from fullbench.studies.study_file import Study
-    from fullbench.studies.study_kind_options_and_panel_tables import OPTIONS, VIEWS
+    from fullbench.studies.study_file_sections_for_kinds_and_panels import OPTIONS, VIEWS
 
     lines = ["# Studies and settings", "", "## A study's file", "", inspect.cleandoc(Study.__doc__ or ""), ""]
     lines += ["| key | type | usual |", "|---|---|---|"]

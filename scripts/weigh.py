@@ -14,7 +14,7 @@ from itertools import product
 from pathlib import Path
 
 from fullbench.benchmarks.mllm_judge.release.load_release import Release
-from fullbench.benchmarks.upme.image_text_correlation_check import (
+from fullbench.benchmarks.upme.label_free_check_of_image_text_correlation import (
     PictureAnswer,
     held_out_separation,
     picture_separation,

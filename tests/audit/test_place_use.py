@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from fullbench.audit import audit_card as cards
+from fullbench.audit import audit_card_and_board as cards
 from fullbench.audit.cases.build_audit_cases import SIZES, knowledge_cases, picture_use_cases
-from fullbench.audit.cases.cases_decided_by_picture_place import place_cases
+from fullbench.audit.cases.questions_about_which_album_holds_a_picture import place_cases
 from fullbench.audit.simulated_judges import JUDGES, simulated_judge
 from fullbench.core.item import Turn
 from fullbench.core.model import Reply

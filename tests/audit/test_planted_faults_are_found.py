@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fullbench.audit import audit_card as cards
+from fullbench.audit import audit_card_and_board as cards
 from fullbench.audit.cases import picture_variants
 from fullbench.audit.cases.build_audit_cases import BIAS_PAIRS, PAIRS, SIZES, audit_cases
 from fullbench.audit.cases.irrelevant_answer_changes_and_rewordings import CRITERION

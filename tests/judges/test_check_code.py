@@ -10,11 +10,13 @@ import pytest
 from fullbench import Call, Case, Choice, Score, Verdict
 from fullbench.benchmarks.mj_bench.picture_prompt_template_and_rubrics import build_judge as mj_bench_judge
 from fullbench.benchmarks.mllm_judge.own_prompt_wording_and_criteria import build_judge as mllm_judge
-from fullbench.benchmarks.visit_bench.prompt_styles_and_caption_ablation import build_judge as visit_bench_judge
+from fullbench.benchmarks.visit_bench.prompt_styles_and_reference_correctness_by_caption import (
+    build_judge as visit_bench_judge,
+)
 from fullbench.judges.critic_prompts_with_task_rules import build_critic
 from fullbench.judges.prompt_templates import Template
 from fullbench.judges.prompted_judge import SLOTS, PromptedJudge
-from fullbench.judges.texts_by_others_and_reply_reader import read_reply
+from fullbench.judges.reply_reader_that_ignores_quoted_prompt_texts import read_reply
 from fullbench.studies.judge_contestant_and_benchmark_specs import judge_from_spec
 from tests.support.data_builders import Talker, answers, item
 

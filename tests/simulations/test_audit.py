@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fullbench import Record, Verdict
-from fullbench.audit import audit_card
+from fullbench.audit import audit_card_and_board
 from fullbench.audit.cases.build_audit_cases import SIZES, audit_cases
 from tests.simulations.records import at_least, at_most, show
 
@@ -34,7 +34,7 @@ def texts_of(size: str) -> tuple[dict, dict]:
     return {case.item.id: case.item for case in cases}, responses
 
 
-def audited(size: str, seed: int, biases: dict[str, float], *, right: float = 0.85) -> audit_card.Findings:
+def audited(size: str, seed: int, biases: dict[str, float], *, right: float = 0.85) -> audit_card_and_board.Findings:
     """A judge that is right in a share of cases and indifferent between answers of equal worth, but for `biases`.
 
     A bias is in log-odds per unit of strength. It decides pairs of an original and its changed copy by a coin with
@@ -65,7 +65,7 @@ def audited(size: str, seed: int, biases: dict[str, float], *, right: float = 0.
                 marks = tuple(float(round(low + min(1.0, max(0.0, one)) * (high - low))) for one in worth)
         verdicts.append(Verdict.from_case(case, "j", marks))
     items, responses = texts_of(size)
-    return audit_card.build_findings(Record(tuple(verdicts), items, responses), "j")
+    return audit_card_and_board.build_findings(Record(tuple(verdicts), items, responses), "j")
 
 
 def accused(size: str, runs: int) -> float:

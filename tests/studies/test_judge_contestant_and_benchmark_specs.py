@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from fullbench.benchmarks.upme.image_text_correlation_check import held_out_separation, picture_separation
+from fullbench.benchmarks.upme.label_free_check_of_image_text_correlation import held_out_separation, picture_separation
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.models.tools.picture_notes_and_their_wording import Notes, Thing

@@ -16,10 +16,10 @@ from fullbench.analysis.agreement import (
     by_tag,
     can_replace_people,
     correlation_with_people_across_scales,
+    count_of_verdicts_excluded_by_ballot_mismatch,
     graded_choice_agreement_and_order_effect,
     judges_with_people,
     repeats_and_orders,
-    verdicts_with_votes_on_another_ballot,
 )
 from fullbench.analysis.agreement.judges_with_people import PeopleComparison, winner_index
 from fullbench.analysis.agreement.with_single_votes import single_vote_table
@@ -133,7 +133,7 @@ def build_card(
     elsewhere = correlation_with_people_across_scales.correlation_table(all_verdicts, people, [judge], seed=seed)
     sections["Agreement"] += [
         elsewhere,
-        verdicts_with_votes_on_another_ballot.uncompared_verdicts_table(all_verdicts, people, [judge]),
+        count_of_verdicts_excluded_by_ballot_mismatch.uncompared_verdicts_table(all_verdicts, people, [judge]),
     ]
     # All tests of one judge, over all criteria, are corrected as one family.
     corrected_findings = counted_together([finding for part in findings.values() for finding in part])

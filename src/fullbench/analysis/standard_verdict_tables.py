@@ -17,10 +17,10 @@ from fullbench.analysis import item_clustered_means_and_shares, pooled_single_it
 from fullbench.analysis.agreement import (
     among_people,
     correlation_with_people_across_scales,
+    count_of_verdicts_excluded_by_ballot_mismatch,
     graded_choice_agreement_and_order_effect,
     judges_with_people,
     repeats_and_orders,
-    verdicts_with_votes_on_another_ballot,
 )
 from fullbench.analysis.agreement.judges_with_people import (
     AGREEMENT_METRICS,
@@ -106,7 +106,7 @@ def verdict_tables(
         shown_tables += agreement_tables(columns, reference_judge, rule=rule, visible=visible, seed=seed)
         shown_tables += [
             correlation_with_people_across_scales.correlation_table(columns, reference_judge, seed=seed),
-            verdicts_with_votes_on_another_ballot.uncompared_verdicts_table(columns, reference_judge),
+            count_of_verdicts_excluded_by_ballot_mismatch.uncompared_verdicts_table(columns, reference_judge),
         ]
     shown_tables += [
         *dialogue_turn_tables(columns),

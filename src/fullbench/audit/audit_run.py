@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from fullbench.analysis.judge_card import Card
-from fullbench.audit import audit_card as cards
+from fullbench.audit import audit_card_and_board as cards
 from fullbench.audit.audit_of_user_items import own_items_card
 from fullbench.audit.audited_judge_loader import load_audited_judges
 from fullbench.audit.cases.build_audit_cases import audit_cases, size_by_name

@@ -14,7 +14,7 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.studies.run import panels_and_cascades
 from fullbench.studies.study_file import Study
-from fullbench.studies.study_kind_options_and_panel_tables import parse_views as checked
+from fullbench.studies.study_file_sections_for_kinds_and_panels import parse_views as checked
 
 
 @dataclass(frozen=True)

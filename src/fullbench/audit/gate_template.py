@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 
 from fullbench.analysis.agreement import judges_with_people
-from fullbench.audit import audit_card as cards
+from fullbench.audit import audit_card_and_board as cards
 from fullbench.audit.audit_run import parse_study_name
 from fullbench.audit.audited_judge_loader import view_members
 from fullbench.audit.threshold_gate import AUDIT_THRESHOLDS, audit_measurements

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fullbench.audit.cases.build_audit_cases import BIAS_CHANGES
-from fullbench.audit.cases.cases_decided_by_picture_place import PART as PLACES
+from fullbench.audit.cases.questions_about_which_album_holds_a_picture import PART as PLACES
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.case import Case
 from fullbench.core.json_digests_and_cached_properties import digest
@@ -30,7 +30,7 @@ from fullbench.core.judge import CallsNoModel
 from fullbench.core.model_call import Call
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
-from fullbench.judges.texts_by_others_and_reply_reader import read_reply
+from fullbench.judges.reply_reader_that_ignores_quoted_prompt_texts import read_reply
 from fullbench.parsing.stated_and_token_confidence import stated_confidence
 
 HIDDEN_VARIANTS = frozenset({"blank", "blurred"})

@@ -33,7 +33,7 @@ from typing import Any
 
 from fullbench.analysis.agreement import judges_with_people
 from fullbench.analysis.boards.leaderboard import Settings, build_boards
-from fullbench.audit import audit_card as cards
+from fullbench.audit import audit_card_and_board as cards
 from fullbench.audit import canary_checks
 from fullbench.audit.audited_judge_loader import view_members
 from fullbench.core.built_in_table_columns import table_columns

@@ -24,7 +24,7 @@ from fullbench.errors import InputError
 
 if TYPE_CHECKING:
     from fullbench.analysis.judge_card import Card
-    from fullbench.audit.audit_card import Findings
+    from fullbench.audit.audit_card_and_board import Findings
     from fullbench.core.case import Case
     from fullbench.core.table import Table
 
@@ -131,7 +131,7 @@ def _print_cards(
     as_json: bool,
 ) -> None:
     """Print or write one card, or several next to each other. `findings` are those of drawn cases."""
-    from fullbench.audit.audit_card import audit_board, render_badge, side_by_side_table
+    from fullbench.audit.audit_card_and_board import audit_board, render_badge, side_by_side_table
     from fullbench.audit.measures.example_cases import select_exhibits
     from fullbench.reports import judge_card_display as cards
     from fullbench.reports.atomic_write import write_file
@@ -202,7 +202,7 @@ def _print_json(judge_cards: list[Card]) -> None:
 
 
 def _print_board(ledger: str, out: Path | None, *, as_json: bool) -> int:
-    from fullbench.audit.audit_card import audit_board
+    from fullbench.audit.audit_card_and_board import audit_board
     from fullbench.audit.audit_run import load_audit_findings
 
     with ledger_if_any(ledger) as book:

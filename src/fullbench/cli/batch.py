@@ -178,7 +178,7 @@ def _open_batch_run(study: Path, ledger: str | None) -> Iterator[BatchRun]:
     from fullbench.studies.batches.batch_steps import BatchRun
     from fullbench.studies.run.judging_study_kind import StudyRun
     from fullbench.studies.study_file import Study
-    from fullbench.studies.study_kind_options_and_panel_tables import JUDGING
+    from fullbench.studies.study_file_sections_for_kinds_and_panels import JUDGING
 
     plan = Study.read(study)
     if plan.kind != JUDGING:

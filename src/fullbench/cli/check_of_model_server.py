@@ -95,8 +95,8 @@ def _models_of_study(path: Path, *, safe: bool) -> list[Model]:
     from fullbench.studies.run import call_and_cost_plan
     from fullbench.studies.run.judging_study_kind import StudyRun
     from fullbench.studies.study_file import Study
+    from fullbench.studies.study_file_sections_for_kinds_and_panels import JUDGING
     from fullbench.studies.study_file_trust import refuse_risks
-    from fullbench.studies.study_kind_options_and_panel_tables import JUDGING
 
     study = Study.read(path)
     for sentence in refuse_risks(study, safe=safe):

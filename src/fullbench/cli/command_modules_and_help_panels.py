@@ -40,10 +40,10 @@ MOVED_COMMANDS = {"canary": "audit watch", "equate": "audit replace"}
 RENAMED_COMMANDS = {
     "check": ("check_of_model_server", "check"),
     "help": ("help_on_commands", "print_help"),
-    "init": ("init_study_file_from_questions", "init"),
+    "init": ("init_study_file_by_interactive_questions", "init"),
     "import": ("import_to_fullbench_files", "import_files"),
     "list": ("list_of_plugins", "listing"),
-    "power": ("power_and_human_votes_needed", "power"),
+    "power": ("power_of_human_votes", "power"),
     "replay": ("replay_tables_and_page_from_ledger", "replay"),
     "replace": ("audit_watch_and_replace", "replace_judge"),
     "serve-scores": ("serve_judge", "serve_judge"),

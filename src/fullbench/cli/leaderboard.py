@@ -96,7 +96,7 @@ def add(
         fullbench leaderboard add openai:gpt-4o-mini --judge openai:gpt-4o --schedule adaptive --budget 5 --out lb.html
     """
     from fullbench.studies.leaderboards import leaderboard_settings_tables_and_page
-    from fullbench.studies.leaderboards.leaderboard_study_kind import LeaderboardRun
+    from fullbench.studies.leaderboards.leaderboard_newcomer_study_kind import LeaderboardRun
     from fullbench.studies.study_file import Study
 
     answers = predictions is None and ":" in model

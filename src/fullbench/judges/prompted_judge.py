@@ -27,8 +27,13 @@ from fullbench.errors import InputError, ModelError
 from fullbench.judges.item_layout_in_prompt import PictureMode, layout_digest, question_slots, turn_criterion_text
 from fullbench.judges.own_answers import add_own_answers, outcome_without_answer, request_own_answer
 from fullbench.judges.prompt_templates import Example, Template, load_template, merge_text_parts, render_examples
+from fullbench.judges.reply_reader_that_ignores_quoted_prompt_texts import (
+    read_reply,
+    response_pictures,
+    scale_ends_text,
+    style_of,
+)
 from fullbench.judges.scorers.safe_picture_decoding import broken_reason
-from fullbench.judges.texts_by_others_and_reply_reader import read_reply, response_pictures, scale_ends_text, style_of
 from fullbench.models.response_fences_and_parser import fence_responses, response_parts
 from fullbench.parsing.random_check_codes import asking
 from fullbench.parsing.verdict_json_schema import ruling_schema

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from fullbench.analysis.lengthening_caption_and_picture_mode_experiments import (
+from fullbench.analysis.lengthening_references_from_captions_and_picture_modes import (
     lengthening_table,
     picture_mode_table,
     reference_accuracy_table,

@@ -24,7 +24,7 @@ from fullbench.files.toml_reader import read_toml
 from fullbench.reports.display_names_of_judges_and_contestants import DisplayNames
 from fullbench.reports.site_info import Imprint
 from fullbench.studies.run.refusal_filter_and_benchmark_case_overrides import EXCLUSION_KINDS
-from fullbench.studies.study_kind_options_and_panel_tables import (
+from fullbench.studies.study_file_sections_for_kinds_and_panels import (
     JUDGING,
     KINDS,
     OPTIONS,

@@ -18,7 +18,7 @@ def study_run_for(study: Study) -> BaseRun:
     if study.report is not None:
         check_page(study.report)
     if study.kind == "leaderboard":
-        from fullbench.studies.leaderboards.leaderboard_study_kind import LeaderboardRun
+        from fullbench.studies.leaderboards.leaderboard_newcomer_study_kind import LeaderboardRun
 
         return LeaderboardRun(study)
     if study.kind == "peer-review":

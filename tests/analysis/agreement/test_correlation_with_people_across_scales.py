@@ -10,7 +10,10 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from fullbench import Record, Verdict
-from fullbench.analysis.agreement import correlation_with_people_across_scales, verdicts_with_votes_on_another_ballot
+from fullbench.analysis.agreement import (
+    correlation_with_people_across_scales,
+    count_of_verdicts_excluded_by_ballot_mismatch,
+)
 from fullbench.analysis.judge_card import build_card
 from fullbench.analysis.standard_verdict_tables import verdict_tables
 from fullbench.columns.column_builder import columns_from_verdicts
@@ -78,9 +81,9 @@ def test_what_is_compared_on_another_scale_is_not_counted_as_compared_with_nothi
     pair = Verdict("q", "rubric:total", "题1", ("ace", "mid"), "choice", marks=(1.0, 0.0))
     people = Verdict("p", "human", "题1", ("ace", "mid"), "choice+tie", marks=(0.5, 0.5), rater="bo")
     columns = columns_from_verdicts(Record((*record.verdicts, pair, people)))
-    assert [row[-1] for row in verdicts_with_votes_on_another_ballot.uncompared_verdicts_table(columns).rows] == [1], (
-        "choices with and without ties stay apart"
-    )
+    assert [
+        row[-1] for row in count_of_verdicts_excluded_by_ballot_mismatch.uncompared_verdicts_table(columns).rows
+    ] == [1], "choices with and without ties stay apart"
     names = {table.name for table in verdict_tables(columns)}
     assert {"other scales", "not compared", "agreement scores"} <= names
 

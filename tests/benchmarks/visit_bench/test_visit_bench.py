@@ -12,7 +12,7 @@ import pytest
 
 from fullbench.benchmarks.visit_bench import (
     items_and_responses_from_release,
-    prompt_styles_and_caption_ablation,
+    prompt_styles_and_reference_correctness_by_caption,
     tables,
 )
 from fullbench.benchmarks.visit_bench.benchmark_definition import visit_bench
@@ -75,10 +75,10 @@ def test_the_sample_s_tables_tell_the_planted_order(record: Record):
 def test_the_dialogue_is_primed_and_each_manner_shows_its_own_evidence():
     hearing = case()
     seen = {
-        prompt_style: prompt_styles_and_caption_ablation.build_judge(OfflineModel("m", str), prompt_style).prompt(
-            hearing
-        )
-        for prompt_style in prompt_styles_and_caption_ablation.PROMPT_STYLES
+        prompt_style: prompt_styles_and_reference_correctness_by_caption.build_judge(
+            OfflineModel("m", str), prompt_style
+        ).prompt(hearing)
+        for prompt_style in prompt_styles_and_reference_correctness_by_caption.PROMPT_STYLES
     }
     for prompt in seen.values():
         assert [turn.role for turn in prompt.turns] == ["system", "user", "assistant", "user"]
@@ -93,17 +93,19 @@ def test_the_dialogue_is_primed_and_each_manner_shows_its_own_evidence():
     assert (
         len(
             {
-                prompt_styles_and_caption_ablation.build_judge(OfflineModel("m", str), prompt_style).name
-                for prompt_style in prompt_styles_and_caption_ablation.PROMPT_STYLES
+                prompt_styles_and_reference_correctness_by_caption.build_judge(
+                    OfflineModel("m", str), prompt_style
+                ).name
+                for prompt_style in prompt_styles_and_reference_correctness_by_caption.PROMPT_STYLES
             }
         )
         == 3
     )
     assert (
-        prompt_styles_and_caption_ablation.build_judge(OfflineModel("m", str)).name
-        == prompt_styles_and_caption_ablation.build_judge(OfflineModel("m", str), "with-picture").name
+        prompt_styles_and_reference_correctness_by_caption.build_judge(OfflineModel("m", str)).name
+        == prompt_styles_and_reference_correctness_by_caption.build_judge(OfflineModel("m", str), "with-picture").name
     )
-    assert tuple(visit_bench.prompt_styles) == prompt_styles_and_caption_ablation.PROMPT_STYLES
+    assert tuple(visit_bench.prompt_styles) == prompt_styles_and_reference_correctness_by_caption.PROMPT_STYLES
 
 
 @pytest.mark.parametrize(
@@ -117,7 +119,7 @@ def test_the_dialogue_is_primed_and_each_manner_shows_its_own_evidence():
 )
 def test_the_last_line_is_read_and_a_second_reader_helps(said: str, read: str, marks):
     judge = SecondReader(
-        prompt_styles_and_caption_ablation.build_judge(OfflineModel("m", lambda _: said), "ref-free"),
+        prompt_styles_and_reference_correctness_by_caption.build_judge(OfflineModel("m", lambda _: said), "ref-free"),
         OfflineModel("r", lambda _: read),
     )
     (verdict,) = judge.judge([case()])
@@ -127,7 +129,7 @@ def test_the_last_line_is_read_and_a_second_reader_helps(said: str, read: str, m
 
 def test_an_unknown_manner_is_refused():
     with pytest.raises(InputError, match="with-picture, ref-free, ref-backed"):
-        prompt_styles_and_caption_ablation.build_judge(OfflineModel("m", str), "blind")
+        prompt_styles_and_reference_correctness_by_caption.build_judge(OfflineModel("m", str), "blind")
 
 
 def test_references_are_composed_from_captions_and_then_verified():
@@ -137,14 +139,19 @@ def test_references_are_composed_from_captions_and_then_verified():
     assert made.items[0].reference == "A kite. 2"
     assert made.items[0].tags["verified"] == "no"
     assert made.failures == ["b: no caption, so there is nothing to write the reference from"]
-    assert prompt_styles_and_caption_ablation.with_reference_label(made.items[0], "correct").tags["verified"] == "yes"
+    assert (
+        prompt_styles_and_reference_correctness_by_caption.with_reference_label(made.items[0], "correct").tags[
+            "verified"
+        ]
+        == "yes"
+    )
     with pytest.raises(InputError, match="unknown label"):
-        prompt_styles_and_caption_ablation.with_reference_label(item, "fine")
+        prompt_styles_and_reference_correctness_by_caption.with_reference_label(item, "fine")
     good, bad = (
-        prompt_styles_and_caption_ablation.with_reference_label(made.items[0], label)
+        prompt_styles_and_reference_correctness_by_caption.with_reference_label(made.items[0], label)
         for label in ("correct", "reference at fault")
     )
-    table = prompt_styles_and_caption_ablation.caption_ablation_table(
+    table = prompt_styles_and_reference_correctness_by_caption.caption_ablation_table(
         {"conditioned": [good, good, bad], "plain": [bad, made.items[0]]}
     )
     assert [(row[0], row[1].value, row[2]) for row in table.rows] == [

@@ -11,7 +11,9 @@ import pytest
 
 from fullbench.analysis.boards.leaderboard import build_boards
 from fullbench.analysis.boards.matches_from_verdicts import build_matches
-from fullbench.benchmarks.visit_bench.prompt_styles_and_caption_ablation import build_judge as visit_judge
+from fullbench.benchmarks.visit_bench.prompt_styles_and_reference_correctness_by_caption import (
+    build_judge as visit_judge,
+)
 from fullbench.core.item import Item
 from fullbench.core.model_call import Usage
 from fullbench.core.response import Response

@@ -11,10 +11,10 @@ from fullbench.errors import InputError
 from fullbench.web.accounts import (
     account_and_shared_site_tables,
     audit_log,
+    failed_sign_in_limits,
     invitations,
     passwords,
     sessions,
-    sign_in_protection,
     users,
 )
 from fullbench.web.database import read_transaction, write_transaction
@@ -192,24 +192,26 @@ def test_the_audit_trail_says_who_did_what(app, organiser, annotator, client):
 
 def test_signing_in_is_limited_by_name_and_by_address(app, client, monkeypatch):
     with signed_in(app, "victim", "annotator"):
-        monkeypatch.setattr(sign_in_protection, "PAIR_LIMIT", 3)
+        monkeypatch.setattr(failed_sign_in_limits, "PAIR_LIMIT", 3)
         for _ in range(3):
             assert client.submit("/login", {"name": "Victim", "password": "guess guess"}).status_code == 401
         locked = client.submit("/login", {"name": "victim ", "password": PASSWORD})
         assert locked.status_code == 429
         assert locked.headers["retry-after"] == "900"
         assert client.submit("/login", {"name": "nobody", "password": "guess guess"}).status_code == 401
-        monkeypatch.setattr(sign_in_protection, "ADDRESS_LIMIT", 5)
+        monkeypatch.setattr(failed_sign_in_limits, "ADDRESS_LIMIT", 5)
         assert client.submit("/login", {"name": "somebody", "password": "guess guess"}).status_code == 429
         with write_transaction(app.state.engine) as connection:
             connection.execute(
-                update(account_and_shared_site_tables.attempts).values(at=time.time() - sign_in_protection.WINDOW - 1)
+                update(account_and_shared_site_tables.attempts).values(
+                    at=time.time() - failed_sign_in_limits.WINDOW - 1
+                )
             )
         assert client.submit("/login", {"name": "victim", "password": PASSWORD}).status_code == 303
 
 
 def test_success_forgets_the_failures_of_a_name(app, client, annotator, monkeypatch):
-    monkeypatch.setattr(sign_in_protection, "PAIR_LIMIT", 2)
+    monkeypatch.setattr(failed_sign_in_limits, "PAIR_LIMIT", 2)
     for _ in range(2):
         assert client.submit("/login", {"name": "安娜", "password": "guess guess"}).status_code == 401
         assert client.submit("/login", {"name": "安娜", "password": PASSWORD}).status_code == 303

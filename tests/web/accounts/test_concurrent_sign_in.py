@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from fullbench.errors import InputError
-from fullbench.web.accounts import invitations, sign_in_protection, users
+from fullbench.web.accounts import failed_sign_in_limits, invitations, users
 from fullbench.web.database import engine_for, read_transaction, upgrade_schema, write_transaction
 from tests.web.conftest import PASSWORD, add_person
 
@@ -26,13 +26,13 @@ def at_once(do) -> list:
 
 
 def test_guessing_in_parallel_does_not_slip_through(engine, monkeypatch):
-    monkeypatch.setattr(sign_in_protection, "PAIR_LIMIT", 4)
+    monkeypatch.setattr(failed_sign_in_limits, "PAIR_LIMIT", 4)
 
     def guess(_number):
         with write_transaction(engine) as connection:
-            sign_in_protection.record_attempt(connection, b"key", "ann", "192.0.2.1")
+            failed_sign_in_limits.record_attempt(connection, b"key", "ann", "192.0.2.1")
         with read_transaction(engine) as connection:
-            return sign_in_protection.is_attempt_allowed(connection, b"key", "ann", "192.0.2.1")
+            return failed_sign_in_limits.is_attempt_allowed(connection, b"key", "ann", "192.0.2.1")
 
     assert sum(at_once(guess)) <= 4
 

@@ -7,7 +7,7 @@ import re
 import httpx2 as httpx
 import pytest
 
-from fullbench.web.accounts import sign_in_protection
+from fullbench.web.accounts import failed_sign_in_limits
 from fullbench.web.database import write_transaction
 from tests.web.conftest import PASSWORD, add_person, start_live
 
@@ -50,8 +50,8 @@ def test_failures_elsewhere_lock_nobody_out(site):
     ):
         assert known.sign_in("ann") == 303
         known.sign_out()
-        answers = [attacker.sign_in("ann", "a guess") for _ in range(sign_in_protection.PAIR_LIMIT + 2)]
-        assert answers == [401] * sign_in_protection.PAIR_LIMIT + [429] * 2
+        answers = [attacker.sign_in("ann", "a guess") for _ in range(failed_sign_in_limits.PAIR_LIMIT + 2)]
+        assert answers == [401] * failed_sign_in_limits.PAIR_LIMIT + [429] * 2
         assert attacker.sign_in("ann") == 429, "not even with the right password, from there"
         assert other.sign_in("ann") == 303, "a new browser at another address"
         assert known.sign_in("ann") == 303
@@ -59,20 +59,20 @@ def test_failures_elsewhere_lock_nobody_out(site):
 
         # The attacker shares ann's address now: her browser is known there, and another's cookie is not hers.
         attacker.headers["X-Forwarded-For"] = HOME
-        answers = [attacker.sign_in("ann", "a guess") for _ in range(sign_in_protection.PAIR_LIMIT + 1)]
+        answers = [attacker.sign_in("ann", "a guess") for _ in range(failed_sign_in_limits.PAIR_LIMIT + 1)]
         assert answers[-1] == 429
         assert attacker.sign_in("bob") == 303
         attacker.sign_out()
         assert attacker.sign_in("ann") == 429, "a browser that is known for bob is not known for ann"
-        forged = known.cookies[sign_in_protection.COOKIE][:-4] + "0000"
-        attacker.cookies.set(sign_in_protection.COOKIE, forged, domain="127.0.0.1")
+        forged = known.cookies[failed_sign_in_limits.COOKIE][:-4] + "0000"
+        attacker.cookies.set(failed_sign_in_limits.COOKIE, forged, domain="127.0.0.1")
         assert attacker.sign_in("ann") == 429
         assert known.sign_in("ann") == 303
         known.sign_out()
 
         # A known browser has a count of its own, and it ends as well.
-        answers = [known.sign_in("ann", "a guess") for _ in range(sign_in_protection.PAIR_LIMIT + 1)]
-        assert answers == [401] * sign_in_protection.PAIR_LIMIT + [429]
+        answers = [known.sign_in("ann", "a guess") for _ in range(failed_sign_in_limits.PAIR_LIMIT + 1)]
+        assert answers == [401] * failed_sign_in_limits.PAIR_LIMIT + [429]
 
 
 @pytest.mark.slow
@@ -81,8 +81,8 @@ def test_an_address_that_is_used_up_stays_open_to_those_who_are_known_there(site
         assert known.sign_in("ann") == 303
         known.sign_out()
         answers = [
-            sprayer.sign_in(f"name{number}", "a guess") for number in range(sign_in_protection.ADDRESS_LIMIT + 1)
+            sprayer.sign_in(f"name{number}", "a guess") for number in range(failed_sign_in_limits.ADDRESS_LIMIT + 1)
         ]
-        assert answers == [401] * sign_in_protection.ADDRESS_LIMIT + [429]
+        assert answers == [401] * failed_sign_in_limits.ADDRESS_LIMIT + [429]
         assert new.sign_in("eve") == 429
         assert known.sign_in("ann") == 303

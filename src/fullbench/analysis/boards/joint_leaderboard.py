@@ -19,7 +19,7 @@ from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note, error_sentence
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import Undefined
-from fullbench.stats.bias.disagreement_from_place_length_and_sharpness import CAUSES, judge_disagreements
+from fullbench.stats.bias.causes_of_disagreement_between_two_judges import CAUSES, judge_disagreements
 from fullbench.stats.ratings.joint_rating_model import JointRatings, Votes, fit_joint_model
 from fullbench.stats.ratings.rank_ranges import rank_ranges_of_estimates
 

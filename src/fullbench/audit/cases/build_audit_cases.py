@@ -14,7 +14,7 @@ from typing import Any
 
 from fullbench.audit.cases import irrelevant_answer_changes_and_rewordings, picture_variants
 from fullbench.audit.cases.attacks import Attack, all_attacks
-from fullbench.audit.cases.cases_decided_by_picture_place import place_cases
+from fullbench.audit.cases.questions_about_which_album_holds_a_picture import place_cases
 from fullbench.audit.cases.synthetic_items import SceneQuestion, answer_for_random_scene, draw_pictures, draw_question
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.case import Case

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from fullbench.audit.audit_card import Findings
+from fullbench.audit.audit_card_and_board import Findings
 from fullbench.audit.measures.picture_use import plain_pairs
 from fullbench.audit.measures.verdicts_with_truth import JudgedCase
 from fullbench.reports.html_page import Exhibit

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from fullbench.audit.cases.cases_decided_by_picture_place import PART as PLACES
 from fullbench.audit.cases.irrelevant_answer_changes_and_rewordings import CRITERION
+from fullbench.audit.cases.questions_about_which_album_holds_a_picture import PART as PLACES
 from fullbench.audit.measures.verdicts_with_truth import (
     JudgedCase,
     marked_cases,

@@ -18,7 +18,7 @@ def _peer_review_benchmark(name: str, paper: str, release_name: str) -> Benchmar
         tables=LazyFunction("fullbench.analysis.peer_review.peer_review_tables:build_peer_review_tables"),
         prompt_template=LazyFunction("fullbench.judges.peer_review.review_items_and_cases:review_judge_options"),
         bring=partial(
-            LazyFunction("fullbench.benchmarks.upme.released_reviews_and_reviewed_sample:bring"), release_name
+            LazyFunction("fullbench.benchmarks.upme.prd_pico_reviews_and_synthetic_sample_reviews:bring"), release_name
         ),
         reproduce=LazyFunction(f"fullbench.benchmarks.upme.{release_name}:reproduce"),
     )

@@ -10,7 +10,9 @@ visit_bench = Benchmark(
     items=LazyFunction("fullbench.benchmarks.visit_bench.items_cases_submissions_and_known_verdicts:items"),
     cases=LazyFunction("fullbench.benchmarks.visit_bench.items_cases_submissions_and_known_verdicts:cases"),
     tables=LazyFunction("fullbench.benchmarks.visit_bench.tables:tables"),
-    prompt_template=LazyFunction("fullbench.benchmarks.visit_bench.prompt_styles_and_caption_ablation:judge_options"),
+    prompt_template=LazyFunction(
+        "fullbench.benchmarks.visit_bench.prompt_styles_and_reference_correctness_by_caption:judge_options"
+    ),
     prompt_styles=("with-picture", "ref-free", "ref-backed"),
     prompt_style_of_paper="ref-free",
     references=LazyFunction("fullbench.benchmarks.visit_bench.items_and_responses_from_release:reference_responses"),

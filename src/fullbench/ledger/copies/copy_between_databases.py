@@ -14,7 +14,7 @@ from fullbench.ledger.copies.pseudonyms import Pseudonyms
 from fullbench.ledger.database_interface import Connection, chunks, lookup
 from fullbench.ledger.name_aliases import normalize_voter
 from fullbench.ledger.row_conversion import Row
-from fullbench.ledger.writing.dropped_duplicates_and_paid_failures import existing_rows, key_of
+from fullbench.ledger.writing.dropped_duplicates_stored_as_failures_if_paid import existing_rows, key_of
 
 if TYPE_CHECKING:
     from fullbench.ledger.ledger import Ledger

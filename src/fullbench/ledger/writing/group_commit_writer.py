@@ -22,7 +22,7 @@ from fullbench.ledger.integrity.row_chain import Chain
 from fullbench.ledger.integrity.row_chain import is_stored as is_chain_stored
 from fullbench.ledger.row_conversion import Row
 from fullbench.ledger.sqlite import missing_write_ahead_log_marks
-from fullbench.ledger.writing.dropped_duplicates_and_paid_failures import Batch, drop_duplicates
+from fullbench.ledger.writing.dropped_duplicates_stored_as_failures_if_paid import Batch, drop_duplicates
 
 GROUP, GROUP_FREE = 128, 2_048
 """Commit after this many results of calls, or this many entries of any kind."""

@@ -10,7 +10,7 @@ from typing import Any
 from fullbench.core.case import Case
 from fullbench.core.model_call import NOTHING, Call
 from fullbench.core.verdict import PEOPLE, Verdict
-from fullbench.judges.texts_by_others_and_reply_reader import read_reply
+from fullbench.judges.reply_reader_that_ignores_quoted_prompt_texts import read_reply
 from fullbench.ledger.ledger import Ledger
 
 CHUNK = 500

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from fullbench.core.translatable_note import error_sentence
 from fullbench.errors import InputError
 from fullbench.web import route_access_connection_and_csrf_checks
-from fullbench.web.accounts import audit_log, invitations, passwords, sessions, sign_in_protection, users
+from fullbench.web.accounts import audit_log, failed_sign_in_limits, invitations, passwords, sessions, users
 from fullbench.web.accounts.users import User
 from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.page_rendering import LANGUAGE, YEAR, local_path, redirect_to_page, render_template, set_cookie
@@ -41,23 +41,25 @@ def sign_in(request: Request, name: Text, password: Text, next: Text = "/") -> R
         route_access_connection_and_csrf_checks.address_of(request),
     )
     name_key = users.fold_name(name)
-    device = sign_in_protection.known_device(site_key, request.cookies.get(sign_in_protection.COOKIE, ""), name_key)
+    device = failed_sign_in_limits.known_device(
+        site_key, request.cookies.get(failed_sign_in_limits.COOKIE, ""), name_key
+    )
     with write_transaction(engine) as connection:
-        sign_in_protection.record_attempt(connection, site_key, name_key, address, device)
+        failed_sign_in_limits.record_attempt(connection, site_key, name_key, address, device)
     with read_transaction(engine) as connection:
-        is_allowed = sign_in_protection.is_attempt_allowed(connection, site_key, name_key, address, device)
+        is_allowed = failed_sign_in_limits.is_attempt_allowed(connection, site_key, name_key, address, device)
         user, password_hash = users.find_user_for_sign_in(connection, name)
     form_values = {"next": local_path(next), "name": name}
     if not is_allowed:
         page = render_template(request, "accounts/login.html", status=429, problem=TOO_MANY, **form_values)
-        page.headers["Retry-After"] = str(int(sign_in_protection.WINDOW))
+        page.headers["Retry-After"] = str(int(failed_sign_in_limits.WINDOW))
         return page
     right = passwords.verify_password(password, password_hash)
     with write_transaction(engine) as connection:
         if user is None or not right:
             audit_log.write_entry(connection, None, "sign-in refused", name[:80], address=address)
             return render_template(request, "accounts/login.html", status=401, problem=WRONG, **form_values)
-        sign_in_protection.clear_attempts(connection, site_key, name_key, address, device)
+        failed_sign_in_limits.clear_attempts(connection, site_key, name_key, address, device)
         return sign_in_and_redirect(request, user, local_path(next), connection)
 
 
@@ -72,12 +74,12 @@ def sign_in_and_redirect(request: Request, user: User, to: str, connection: Data
     audit_log.write_entry(connection, user, "signed in", address=address)
     response = redirect_to_page(request, to, flash=flash)
     set_cookie(request, response, route_access_connection_and_csrf_checks.SESSION, secret, seconds=settings.lasting)
-    device = sign_in_protection.device_cookie(
+    device = failed_sign_in_limits.device_cookie(
         route_access_connection_and_csrf_checks.site_key_of(request),
-        request.cookies.get(sign_in_protection.COOKIE, ""),
+        request.cookies.get(failed_sign_in_limits.COOKIE, ""),
         users.fold_name(user.name),
     )
-    set_cookie(request, response, sign_in_protection.COOKIE, device, seconds=YEAR)
+    set_cookie(request, response, failed_sign_in_limits.COOKIE, device, seconds=YEAR)
     response.delete_cookie(route_access_connection_and_csrf_checks.VISIT)
     return response
 

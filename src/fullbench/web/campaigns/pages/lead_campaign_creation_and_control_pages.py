@@ -32,7 +32,7 @@ from fullbench.web.campaigns.create import (
     resumable_task_creation,
 )
 from fullbench.web.campaigns.create.effort_estimate import EffortEstimate
-from fullbench.web.campaigns.pages import annotator_home_task_and_vote_pages, campaign_chart_data
+from fullbench.web.campaigns.pages import annotator_home_task_and_vote_pages, vote_agreement_and_known_answer_charts
 from fullbench.web.campaigns.pages.annotator_home_task_and_vote_pages import (
     Form,
     Page,
@@ -302,7 +302,7 @@ def _board_values(
     return {
         "progress": progress_annotator_agreement_and_joined_votes.campaign_progress(connection, campaign, time.time()),
         "splits": adjudication.count_open_splits(connection, campaign, counted_votes),
-        "drawn": campaign_chart_data.build_dashboard(counted_votes, known_votes, people),
+        "drawn": vote_agreement_and_known_answer_charts.build_dashboard(counted_votes, known_votes, people),
         "tables": [(table, *with_n(table)) for table in localised_tables],
         "members": campaign_members.list_members(connection, campaign, people),
         "more": leaderboard_and_task_list.votes_needed_note(boards, len(counted_votes), width),

@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from fullbench.analysis.judge_card import Card
-from fullbench.audit.audit_card import audit_board, audit_card, build_findings, render_badge, side_by_side_table
+from fullbench.audit.audit_card_and_board import (
+    audit_board,
+    audit_card,
+    build_findings,
+    render_badge,
+    side_by_side_table,
+)
 from fullbench.audit.audit_run import parse_study_name
 from fullbench.audit.audited_judge_loader import view_members
 from fullbench.core.estimate import Estimate

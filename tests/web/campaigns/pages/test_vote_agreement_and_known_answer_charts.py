@@ -8,7 +8,7 @@ import pytest
 
 from fullbench.stats.intervals.share_intervals import wilson_interval
 from fullbench.web.campaigns import campaigns
-from fullbench.web.campaigns.pages.campaign_chart_data import DAY, HOUR, WEEK, build_dashboard
+from fullbench.web.campaigns.pages.vote_agreement_and_known_answer_charts import DAY, HOUR, WEEK, build_dashboard
 from fullbench.web.campaigns.votes import task_queue, vote_storage
 from fullbench.web.campaigns.votes.task_queue import AnnotatorContext
 from fullbench.web.database import write_transaction

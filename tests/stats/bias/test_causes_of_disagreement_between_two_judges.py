@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fullbench.core.estimate import Estimate
-from fullbench.stats.bias.disagreement_from_place_length_and_sharpness import CAUSES, judge_disagreements
+from fullbench.stats.bias.causes_of_disagreement_between_two_judges import CAUSES, judge_disagreements
 from fullbench.stats.ratings.joint_rating_model import JointRatings, JudgeFit, Votes, fit_joint_model
 
 STRENGTHS = np.array([0.8, 0.1, -0.9])
