@@ -135,7 +135,7 @@ class StudyRun(BaseRun):
         if study.cases is not None:
             self.selected_response_sets = read_response_sets(study.cases)
             self.messages.append(
-                f"Only the {len(self.selected_response_sets):,} sets of responses that {study.cases} lists are heard."
+                f"Only the {len(self.selected_response_sets):,} sets of responses that {study.cases} lists are judged."
             )
 
     def _add_rubrics(self, requested_study: Study) -> None:
