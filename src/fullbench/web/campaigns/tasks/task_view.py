@@ -51,7 +51,6 @@ class Candidate:
     place: int
     letter: str
     pieces: tuple[Piece, ...]
-    has_picture: bool
     text: str
 
 
@@ -198,7 +197,7 @@ def _extra_values(campaign: Campaign, about: Mapping[str, Any], guideline: str) 
 
 def _candidate_from_parts(place: int, parts: Sequence[Part], tags: Mapping[str, str] | None = None) -> Candidate:
     pieces = _pieces_from_parts(parts, tags)
-    return Candidate(place, LETTERS[place], pieces, any(piece.small for piece in pieces), parts_text(parts))
+    return Candidate(place, LETTERS[place], pieces, parts_text(parts))
 
 
 def _candidate_from_response(place: int, item: Item, response: Response) -> Candidate:
