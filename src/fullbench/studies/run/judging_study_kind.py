@@ -58,6 +58,7 @@ from fullbench.studies.study_file import Study, own_cases
 if TYPE_CHECKING:
     from fullbench.columns.verdict_columns import Columns
 
+# Keys in memory at once; a study may have millions of cases.
 _KEYS_AT_ONCE = 5_000
 
 

@@ -42,6 +42,7 @@ from fullbench.web.words import key
 router = APIRouter(include_in_schema=False)
 Page = Annotated[int, Query(ge=1, le=100_000)]
 CONTROL_FIELDS = {"csrf", "lease", "key", "replaces", "started", "seconds", "guideline"}
+# The browser reports the seconds; a page left open over lunch must not count as work.
 LONGEST_WAIT = 3600.0
 
 
@@ -340,6 +341,7 @@ WRITTEN_FIELDS = {"reason", "text", "instruction", "caption", "picture"}
 PAGE = 50
 MOST = 10_000
 """Maximum number of open campaigns that are searched."""
+# Enough for a median that follows a person who becomes quicker.
 RECENT = 20
 _left_counts: dict[tuple[str, str], tuple[float, int]] = {}
 

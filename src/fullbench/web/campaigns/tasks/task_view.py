@@ -25,6 +25,7 @@ from fullbench.web.campaigns.votes.task_queue import Lease
 from fullbench.web.picture_checks_storage_and_serving import picture_url, unveiled_url
 from fullbench.web.words import Language
 
+# Two pictures next to each other fill a wide screen; the zoom loads the original.
 SMALL = 960
 
 
