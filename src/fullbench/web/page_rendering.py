@@ -40,7 +40,7 @@ OUR_WORDS = {key("overall"), key("task"), key("language")}
 NAVIGATION: list[tuple[str, str, Role | None]] = [
     ("/", key("Results"), None),
     ("/work", key("Work"), "annotator"),
-    ("/organise", key("Studies"), "organiser"),
+    ("/organise", key("Campaigns"), "organiser"),
     ("/people", key("People"), "organiser"),
     ("/audit", key("Audit trail"), "organiser"),
 ]

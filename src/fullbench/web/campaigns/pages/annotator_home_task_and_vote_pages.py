@@ -50,7 +50,7 @@ def require_campaign(connection: Any, study_id: str) -> Campaign:
     """Return the campaign with this id, or raise a 404."""
     campaign = campaigns.find_campaign(connection, study_id)
     if campaign is None:
-        raise HTTPException(404, key("There is no such study."))
+        raise HTTPException(404, key("There is no such campaign."))
     return campaign
 
 
@@ -222,7 +222,7 @@ def _store_pictures(request: Request, user: User, study_id: str, files: Mapping[
         return {}
     with write_transaction(engine_of(request)) as connection:
         if Write.brings not in require_campaign(connection, study_id).rules.options.get("texts", ()):
-            raise InputError(key("this study takes no pictures"))
+            raise InputError(key("this campaign takes no pictures"))
         settings = settings_of(request)
         return {
             name: picture_checks_storage_and_serving.store_upload(connection, settings, user, data).picture.digest
