@@ -14,6 +14,7 @@ from itertools import product
 from pathlib import Path
 
 from fullbench.benchmarks.mllm_judge.release.load_release import Release
+from fullbench.benchmarks.mllm_judge.release.release_as_record import assemble_record
 from fullbench.benchmarks.upme.label_free_check_of_image_text_correlation import (
     PictureAnswer,
     held_out_separation,
@@ -32,10 +33,10 @@ PHOTOS = {"coco", "Concept Caption", "textVQA", "WIT", "llava_bench", "VisitBenc
 
 def answers(data: Path, sources: set[str] | None = None) -> list[PictureAnswer]:
     """The answers with words that were given to one of the released pictures."""
-    record = Release.read(data).record
+    record = assemble_record(Release.read(data))
     return [
         (record.items[item].pictures[0], response.text)
-        for (item, _), response in record.responses.items()
+        for (item, *_), response in record.responses.items()
         if record.items[item].pictures
         and response.text.strip()
         and (sources is None or record.items[item].tags.get("dataset") in sources)

@@ -19,7 +19,7 @@ LATENCY = 0.05
 WIDTH = 128
 
 
-def docket(count: int) -> Callable[[object], Iterator[Any]]:
+def case_source(count: int) -> Callable[[object], Iterator[Any]]:
     from fullbench import Case, Item, Response, Score
 
     def cases(_: object) -> Iterator[Case]:
@@ -30,7 +30,7 @@ def docket(count: int) -> Callable[[object], Iterator[Any]]:
     return cases
 
 
-def hearing(server: FakeServer, count: int, engine: Any, watch: Any = None) -> tuple[float, float]:
+def time_run(server: FakeServer, count: int, engine: Any, watch: Any = None) -> tuple[float, float]:
     """Wall and the CPU of this process for a run: its seconds after the first verdict, when all workers are there."""
     from fullbench.ledger.ledger import Ledger
     from fullbench.studies import judge_contestant_and_benchmark_specs
@@ -41,22 +41,24 @@ def hearing(server: FakeServer, count: int, engine: Any, watch: Any = None) -> t
     started: list[float] = []
 
     class First:
-        def step(self, tally: Any) -> None:
+        def step(self, counts: Any) -> None:
             if not started:
                 started.extend((time.monotonic(), time.process_time()))
             if watch is not None:
-                watch.step(tally)
+                watch.step(counts)
 
     with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "l.ledger") as ledger:
-        (tally,) = judge_cases([judge], docket(count), ledger, engine=engine, specs={judge.name: spec}, watch=First())
-    assert tally.finished_count == count
+        (counts,) = judge_cases(
+            [judge], case_source(count), ledger, engine=engine, specs={judge.name: spec}, watch=First()
+        )
+    assert counts.finished_count == count
     return time.monotonic() - started[0], time.process_time() - started[1]
 
 
 def overhead(ray: Any, here: Any) -> list[Row]:
     """Wall at 50 ms latency, 128 in flight in all, and the CPU of the process that keeps the ledger."""
     with FakeServer(says="[[4]]", latency=LATENCY) as server:
-        ours, theirs = hearing(server, CALLS, ray), hearing(server, CALLS, here)
+        ours, theirs = time_run(server, CALLS, ray), time_run(server, CALLS, here)
     return [
         Row.of("verdicts by 2 workers, 128 in flight, wall", ours[0], theirs[0], "this machine's engine", "s"),
         Row.of("the run's own CPU for a verdict", ours[1] / CALLS * 1e3, theirs[1] / CALLS * 1e3,
@@ -71,12 +73,12 @@ def killed(ray: Any, cluster: RayCluster) -> list[Row]:
     with FakeServer(says="[[4]]", latency=LATENCY) as server:
 
         class Kill:
-            def step(self, tally: Any) -> None:
-                if tally.done >= CALLS // 4 and not flying and cluster.nodes[1].workers():
+            def step(self, counts: Any) -> None:
+                if counts.finished_count >= CALLS // 4 and not flying and cluster.nodes[1].workers():
                     flying.append(server.books()["in_flight"])
                     cluster.nodes[1].kill()
 
-        hearing(server, CALLS, ray, Kill())
+        time_run(server, CALLS, ray, Kill())
         again = sum(times - 1 for times in server.books()["arrived"].values())
     return [Row.of("calls repeated when one of two machines is killed", again, flying[0], "in flight on both", "calls")]
 

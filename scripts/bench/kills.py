@@ -1,6 +1,6 @@
-"""Kill a process that hears cases, again and again, and prove that nothing acknowledged is lost.
+"""Kill a process that judges cases, again and again, and prove that nothing acknowledged is lost.
 
-The child hears the cases of one docket with a judge that rules at once. It says on a pipe which case it is about to
+The child judges a list of cases with a judge that answers at once. It says on a pipe which case it is about to
 ask (`?`) and which verdicts are committed (`!`). The parent kills it at random moments; the next child goes on.
 """
 
@@ -31,13 +31,13 @@ path, count = sys.argv[1], int(sys.argv[2])
 with Ledger(path, on_commit=lambda done: say("!", [v.case for v in done if isinstance(v, Verdict)])) as ledger:
     with ledger.hold_lock("judge"):
         for start in range(0, count, 100):
-            docket = []
+            cases = []
             for number in range(start, start + 100):
                 item = Item.ask(f"item-{number}", f"what is {number}?")
-                docket.append(Case(item, (Response.say(item.id, "a", "x" * 300),), Score(1, 5)))
-            heard = ledger.judged_keys("judge", [(case.key, 0) for case in docket])
-            for case in docket:
-                if (case.key, 0) not in heard:
+                cases.append(Case(item, (Response.say(item.id, "a", "x" * 300),), Score(1, 5)))
+            judged = ledger.judged_keys("judge", [(case.key, 0) for case in cases])
+            for case in cases:
+                if (case.key, 0) not in judged:
                     say("?", [case.key])
                     ledger.add(case, Verdict.from_case(case, "judge", [3.0], text="y" * 300, usage=Usage(1)))
             ledger.flush()

@@ -185,7 +185,7 @@ def _serving(folder: Path, ledger: Path, database: str, *behind: int) -> list[Ro
         with read_transaction(live.engine) as connection:
             newest = case_list.find_cases(
                 connection, Filter(), verdict_list.count_verdicts(connection, Filter())
-            ).meetings[0]
+            ).response_sets[0]
             case = case_rows.case_rows(connection, [newest])[0].case
         made = []
         for what, path in pages(case, newest // 2).items():

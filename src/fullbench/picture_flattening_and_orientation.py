@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 ORIENTATION = 0x0112
 SCAN = 0xDA
 """Marker of the start of a JPEG scan, which contains the pixels."""
+# A segment with EXIF comes first and has at most 64 KiB.
 _EXIF_WITHIN = 65_536
 _DECODING_ERRORS = (OSError, SyntaxError, ValueError, TypeError, KeyError)
 
@@ -163,6 +164,7 @@ def is_black(picture: Picture) -> bool:
         return False
 
 
+# JPEG turns pure black into values up to about this.
 _BRIGHTEST_BLACK = 8
 
 

@@ -19,6 +19,7 @@ from fullbench.core.picture import media_type
 
 STRIPPED_MEDIA = ("image/png", "image/jpeg", "image/webp", "image/gif")
 _ORIENTATION_TAG = 0x0112
+# A compressed profile may be a bomb; real ones have at most some megabytes.
 _LARGEST_PROFILE = 16 * 1024 * 1024
 _EXIF_PREFIX = b"Exif\x00\x00"
 

@@ -16,6 +16,7 @@ from fullbench.studies.authoring.created_pictures_manifest import verify_manifes
 from fullbench.studies.authoring.safe_prompt_rewrites import sanitise_prompts
 from fullbench.studies.run.answer_items import RecordingModel
 from tests.judges.scorers.making import encoded, texture
+from tests.support.commands import read_jsonl as rows
 from tests.support.data_builders import Talker, words
 
 REGION = (0.25, 0.25, 0.75, 0.75)
@@ -30,10 +31,6 @@ def photos(tmp_path) -> Path:
     (folder / "broken.jpg").write_bytes(encoded(texture(9, 96), "JPEG")[:300])
     (tmp_path / "paint.py").write_text("def blank(picture, mask, what):\n    return picture.point(lambda v: 0)\n")
     return folder
-
-
-def rows(path: Path) -> list[dict]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def test_blurred_pairs_run_and_the_manifest_says_how_each_was_made(cli, photos, tmp_path):

@@ -9,9 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from PIL import Image, ImageDraw
-from typer.testing import CliRunner
 
-from fullbench.cli.all_commands import app
+from tests.support.commands import invoke as run
 from tests.support.data_builders import png
 
 
@@ -47,12 +46,6 @@ def writer(monkeypatch):
     httpd.shutdown()
     httpd.server_close()
     thread.join()
-
-
-def run(*words: object):
-    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done
 
 
 @pytest.fixture

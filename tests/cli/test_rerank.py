@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,11 +9,8 @@ from PIL import ImageFilter
 
 from fullbench.ledger.ledger import Ledger
 from tests.judges.scorers.making import encoded, texture
+from tests.support.commands import read_jsonl as read
 from tests.support.commands import write_rows
-
-
-def read(path: Path) -> list[dict]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def parquet(path: Path) -> list[dict]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
@@ -204,3 +205,25 @@ def test_a_million_verdicts_need_little_memory(tmp_path):
     assert rows == [5, 5, 5, 5, 4, 4]
     assert count == 1_000_000
     assert done.peak_bytes < 900 << 20
+
+
+def test_tables_without_people_make_no_verdict_objects(ledger):
+    """Rows become columns directly, without a `Verdict` for each."""
+    made = []
+
+    def note_verdict(frame, event, _):
+        if event == "call" and frame.f_code is Verdict.__post_init__.__code__:
+            made.append(frame.f_locals["self"])
+
+    with Ledger(ledger, read_only=True) as opened:
+        stored = sum(1 for _ in opened.verdicts())
+        sys.setprofile(note_verdict)
+        try:
+            read_back = sum(1 for _ in opened.verdicts())
+            objects_of_reading, made = len(made), []
+            tables = standard_verdict_tables.verdict_tables(opened.columns())
+        finally:
+            sys.setprofile(None)
+    assert objects_of_reading == read_back == stored > 0, "the profile sees every verdict that is made"
+    assert any(table.name.startswith("leaderboard") for table in tables)
+    assert not made

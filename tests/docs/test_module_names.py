@@ -37,3 +37,15 @@ def test_names_of_modules_and_files_exist(page: Path):
     names = {name for name in NAME.findall(text) if name.rpartition(".")[2] not in ENDINGS}
     assert sorted(name for name in names if not is_defined(name)) == []
     assert sorted(file for file in FILE.findall(text) if not list(ROOT.glob(file))) == []
+
+
+PLACE = re.compile(r"`([\w/]+/|[\w/]+\.(?:py|js|json|toml))`")
+
+
+def test_places_in_the_table_of_contributing_exist():
+    """Each place of a row is below `src/fullbench`; names without a folder are below one of the row's folders."""
+    rows = re.findall(r"^\| .+ \| .+ \|$", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.MULTILINE)
+    named = [place.replace("PAPER", "*") for row in rows for place in PLACE.findall(row.split("|")[2])]
+    missing = [place for place in named if not list((ROOT / "src/fullbench").glob(f"**/{place.rstrip('/')}"))]
+    assert len(named) > 40
+    assert [place for place in missing if not (ROOT / place).exists()] == []

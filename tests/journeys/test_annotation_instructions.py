@@ -139,4 +139,4 @@ def test_nobody_has_both_tasks_on_one_picture(site, tmp_path):
     for name in people:
         assert not met["choose"].get(name, set()) & met["agree"].get(name, set()), name
     assert sum(map(len, met["agree"].values())) == 12
-    assert "there is no study 'nowhere'" in site.people("add", "x", *made[:-1], "nowhere", code=2)
+    assert "there is no campaign 'nowhere'" in site.people("add", "x", *made[:-1], "nowhere", code=2)

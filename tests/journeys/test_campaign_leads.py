@@ -8,12 +8,11 @@ from collections import Counter
 from itertools import combinations
 
 import pytest
-from typer.testing import CliRunner
 
 from fullbench import Case, Choice, Item, Ledger, Response, Verdict
-from fullbench.cli.all_commands import app
 from fullbench.core.verdict import ADJUDICATION
 from tests.journeys.voting import Site, column, shown, tables
+from tests.support.commands import output_of as output
 from tests.support.wait_until import until
 
 ITEMS = [f"q{n}" for n in range(6)]
@@ -58,12 +57,6 @@ def site(tmp_path_factory):
     served = Site(folder, folder / "synthetic.ledger")
     yield served
     served.close()
-
-
-def output(*words: object) -> str:
-    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.output
 
 
 def report(site, *options: object) -> dict[str, dict]:

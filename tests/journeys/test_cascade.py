@@ -16,6 +16,8 @@ from fullbench.cli.all_commands import app
 from fullbench.core.panel_and_cascade import Cascade
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
+from tests.support.commands import stdout_of as cli
+from tests.support.commands import write_rows as write
 from tests.support.scripted_server import ScriptedServer
 
 ITEMS = 160
@@ -35,22 +37,12 @@ agreement = 0.85
 """
 
 
-def write(path, rows):
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-
-
-def cli(*words):
-    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.stdout
-
-
 def kind(number):
     """Three in five items are easy; of the hard ones, every fourth is too hard for anybody but people."""
     return "easy" if number % 5 < 3 else "too hard" if number % 10 == 3 else "hard"
 
 
-def lay_out(folder, url, labelled=ITEMS):
+def write_cascade_study(folder, url, labelled=ITEMS):
     rng = random.Random(5)
     items = [{"id": f"题{number}", "question": f"What is in picture {number}?"} for number in range(ITEMS)]
     answers = [{"item": row["id"], "contestant": name, "text": f"{word}-{number}"}
@@ -86,7 +78,7 @@ def table(tables):
 
 def test_a_cascade_keeps_its_promise_saves_half_and_what_waits_is_a_campaign(tmp_path):
     with ScriptedServer({"small": ruling({"easy"}), "large": ruling({"easy", "hard"})}) as server:
-        study = lay_out(tmp_path, server.url)
+        study = write_cascade_study(tmp_path, server.url)
         ran = json.loads(cli("run", study, "--json", "--quiet"))
         counts = Counter(kind(number) for number in range(ITEMS))
         assert (len(server.of("small")), len(server.of("large"))) == (2 * ITEMS, 2 * (ITEMS - counts["easy"]))
@@ -156,7 +148,7 @@ def test_a_cascade_keeps_its_promise_saves_half_and_what_waits_is_a_campaign(tmp
 def test_where_people_marked_too_few_items_nobody_is_asked_in_vain_and_all_of_it_waits(tmp_path, drawn):
     """Of 20 items both orders are more than 23 rulings, and still only 20 items."""
     with ScriptedServer({"small": ruling({"easy"}), "large": ruling({"easy", "hard"})}) as server:
-        study = lay_out(tmp_path, server.url, labelled=drawn)
+        study = write_cascade_study(tmp_path, server.url, labelled=drawn)
         (row,), notes = table(json.loads(cli("run", study, "--json", "--quiet")))
         assert server.of("large") == []
     labelled = sum(1 for line in (tmp_path / "labels.jsonl").read_text(encoding="utf-8").splitlines() if line)
@@ -167,7 +159,7 @@ def test_where_people_marked_too_few_items_nobody_is_asked_in_vain_and_all_of_it
 
 def test_what_the_large_judge_rules_for_others_is_not_what_the_cascade_spends(tmp_path):
     with ScriptedServer({"small": ruling({"easy"}), "large": ruling({"easy", "hard"})}) as server:
-        study = lay_out(tmp_path, server.url)
+        study = write_cascade_study(tmp_path, server.url)
         alone = f'"vllm:large@{server.url}?mode=direct&price_in=20&price_out=20"'
         words = study.read_text(encoding="utf-8").replace('["cascade:cheap"]', f'["cascade:cheap", {alone}]')
         study.write_text(words, encoding="utf-8")
@@ -186,7 +178,7 @@ def test_what_the_large_judge_rules_for_others_is_not_what_the_cascade_spends(tm
     ],
 )
 def test_a_promise_that_cannot_be_is_refused_in_one_sentence(tmp_path, old, new, said):
-    study = lay_out(tmp_path, "http://127.0.0.1:9/v1")
+    study = write_cascade_study(tmp_path, "http://127.0.0.1:9/v1")
     study.write_text(study.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
     with pytest.raises(InputError, match=said):
         cli("run", study)

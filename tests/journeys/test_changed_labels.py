@@ -6,12 +6,11 @@ import json
 from itertools import product
 
 import pytest
-from typer.testing import CliRunner
 
 import fullbench
 from fullbench import Ledger
-from fullbench.cli.all_commands import app
 from fullbench.errors import DataWarning
+from tests.support.commands import invoke
 
 RATERS, ITEMS = ("ann", "博"), 6
 STUDY = """
@@ -44,12 +43,6 @@ def study(tmp_path):
     write(tmp_path / "labels.jsonl", rows())
     (tmp_path / "study.toml").write_text(STUDY, encoding="utf-8")
     return tmp_path / "study.toml"
-
-
-def invoke(*words):
-    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done
 
 
 def people(tables):

@@ -58,7 +58,7 @@ def judge(sway: int):
     return rule
 
 
-def lay_out(folder, items: int) -> None:
+def write_items_with_captions(folder, items: int) -> None:
     (folder / "p").mkdir(parents=True)
     rows = []
     for n in range(items):
@@ -90,7 +90,7 @@ def labels(items, answers) -> list[dict[str, object]]:
 
 
 def journey(folder, items: int) -> None:
-    lay_out(folder, items)
+    write_items_with_captions(folder, items)
     models = {name: answer(name) for name in CONTESTANTS} | {f"j{sway}": judge(sway) for sway in (0, 2, 4)}
     with ScriptedServer(models) as server:
         contestants = [f"vllm:{name}@{server.url}" for name in CONTESTANTS]

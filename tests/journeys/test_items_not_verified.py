@@ -6,21 +6,14 @@ import json
 
 import httpx2 as httpx
 import pytest
-from typer.testing import CliRunner
 
 from fullbench import InputError, Ledger
-from fullbench.cli.all_commands import app
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.votes.progress_annotator_agreement_and_joined_votes import campaign_progress
 from fullbench.web.database import engine_for, read_transaction
 from fullbench.web.route_access_connection_and_csrf_checks import SESSION
 from tests.journeys.voting import Site
-
-
-def cli(*words: object) -> str:
-    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.output
+from tests.support.commands import output_of as cli
 
 
 @pytest.fixture

@@ -7,10 +7,9 @@ import re
 from functools import partial
 
 import pytest
-from typer.testing import CliRunner
 
-from fullbench.cli.all_commands import app
 from fullbench.core.rubric import criterion_code
+from tests.support.commands import invoke
 from tests.support.scripted_server import ScriptedServer
 
 ITEMS, CONTESTANTS = 3, ("alpha", "beta", "伽马")
@@ -56,7 +55,7 @@ def server():
         yield running
 
 
-def lay_out(folder, server, judges):
+def write_study_of_judges(folder, server, judges):
     models = {
         name: f"vllm:{name}@{server.url}?mode=direct&price_in=1&price_out=1" for name in ("one", "two", "three", "four")
     }
@@ -70,12 +69,6 @@ def lay_out(folder, server, judges):
     text = STUDY.format(judges=f"judges = {listed}" if judges else "", **models)
     (folder / "study.toml").write_text(text, encoding="utf-8")
     return folder / "study.toml"
-
-
-def invoke(*words):
-    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done
 
 
 @pytest.mark.parametrize(
@@ -94,7 +87,7 @@ def invoke(*words):
 )
 def test_what_is_not_listed_is_neither_planned_nor_asked_nor_shown(tmp_path, server, named, expected):
     (judges, calls), (idle, shown) = named, expected
-    study = lay_out(tmp_path, server, judges)
+    study = write_study_of_judges(tmp_path, server, judges)
     sentence = f"{idle}: named in the study, not among its judges"
     (plan,) = json.loads(invoke("plan", study, "--json").stdout)
     rows = [dict(zip(plan["columns"], row, strict=True)) for row in plan["rows"]]

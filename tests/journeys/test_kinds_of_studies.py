@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from fullbench import InputError, Ledger
-from fullbench.cli.all_commands import app
 from fullbench.studies.study_file import Study
+from tests.support.commands import invoke as cli
+from tests.support.commands import write_rows as write
 from tests.support.data_builders import png
 from tests.support.fake_chat_server import FakeServer
 from tests.support.wait_until import LONG, until
@@ -53,17 +53,7 @@ both_orders = true
 """
 
 
-def cli(*words):
-    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done
-
-
-def write(path, rows):
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-
-
-def lay_out(folder: Path, kind: str, judge: str = "length", peers: tuple[str, ...] = ()) -> Path:
+def write_study_of_kind(folder: Path, kind: str, judge: str = "length", peers: tuple[str, ...] = ()) -> Path:
     from fullbench.studies import judge_contestant_and_benchmark_specs
 
     write(folder / "items.jsonl", [{"id": f"题{n}", "question": f"What is #{n}?"} for n in range(8)])
@@ -89,7 +79,7 @@ def lay_out(folder: Path, kind: str, judge: str = "length", peers: tuple[str, ..
 
 @pytest.mark.parametrize("kind", ["rerank", "leaderboard"])
 def test_a_kind_is_planned_run_and_replayed(tmp_path, kind):
-    study = lay_out(tmp_path, kind)
+    study = write_study_of_kind(tmp_path, kind)
     (plan,) = json.loads(cli("plan", study, "--json").stdout)
     asked = [row[plan["columns"].index("due")] for row in plan["rows"]]
     ran = json.loads(cli("run", study, "--json", "--quiet").stdout)
@@ -105,7 +95,7 @@ def test_a_kind_is_planned_run_and_replayed(tmp_path, kind):
 
 
 def test_reranking_puts_the_best_of_each_item_first_as_the_command_does(tmp_path):
-    study = lay_out(tmp_path, "rerank")
+    study = write_study_of_kind(tmp_path, "rerank")
     (table,) = json.loads(cli("run", study, "--json", "--quiet").stdout)
     best = [json.loads(line) for line in (tmp_path / "best.jsonl").read_text(encoding="utf-8").splitlines()]
     cli(
@@ -124,7 +114,7 @@ def test_reranking_puts_the_best_of_each_item_first_as_the_command_does(tmp_path
 
 
 def test_a_leaderboard_study_says_what_the_command_says(tmp_path):
-    study = lay_out(tmp_path, "leaderboard")
+    study = write_study_of_kind(tmp_path, "leaderboard")
     ran = json.loads(cli("run", study, "--json", "--quiet").stdout)
     told = json.loads(cli(
         "leaderboard", "add", "新手", "--predictions", tmp_path / "predictions.jsonl", "--responses",
@@ -157,7 +147,7 @@ def test_a_kind_that_was_killed_goes_on_and_asks_nothing_twice(tmp_path, kind, m
         options = "mode=direct&concurrency=2&price_in=1&price_out=2"
         judge = f"openai:judge@{server.url}?{options}"
         peers = tuple(f"openai:m{n}@{server.url}?concurrency=2&label=m{n}&price_in=1&price_out=2" for n in (1, 2, 3))
-        study = lay_out(tmp_path, kind, judge, peers)
+        study = write_study_of_kind(tmp_path, kind, judge, peers)
         (plan,) = json.loads(cli("plan", study.name, "--json").stdout)
         whole = dict(zip(plan["columns"], plan["rows"][-1], strict=True))
         assert whole["calls"] > 9
@@ -196,7 +186,7 @@ def test_a_kind_that_was_killed_goes_on_and_asks_nothing_twice(tmp_path, kind, m
     ],
 )
 def test_a_study_of_a_kind_that_lacks_something_is_refused(tmp_path, kind, old, new, said):
-    study = lay_out(tmp_path, kind)
+    study = write_study_of_kind(tmp_path, kind)
     text = study.read_text(encoding="utf-8")
     assert old in text
     study.write_text(text.replace(old, new), encoding="utf-8")
@@ -206,6 +196,6 @@ def test_a_study_of_a_kind_that_lacks_something_is_refused(tmp_path, kind, old, 
 
 
 def test_a_kind_is_not_sent_in_batches(tmp_path):
-    study = lay_out(tmp_path, "rerank")
+    study = write_study_of_kind(tmp_path, "rerank")
     with pytest.raises(InputError, match="step by step"):
         cli("batch", "write", study)

@@ -5,20 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 from fullbench import Case, Choice, Item, Ledger, Ranking, Response, Score, Verdict
-from fullbench.cli.all_commands import app
 from fullbench.errors import InputError
 from fullbench.files.item_response_verdict_files import read_verdicts
+from tests.support.commands import output_of as cli
 
 NAMES = ("红", "blue", "green")
-
-
-def cli(*words: object) -> str:
-    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.output
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from fullbench.cli.all_commands import app
 PEOPLE = ("安", "bo", "cy")
 
 
-def lay_out(folder, *, named):
+def write_labelled_samples(folder, *, named):
     rng = random.Random(3)
     items, answers, labels = [], [], []
     for number in range(15):
@@ -49,7 +49,7 @@ def judged(folder):
 
 
 def test_each_answer_is_compared_with_what_people_say_of_it(tmp_path):
-    labels = lay_out(tmp_path, named=True)
+    labels = write_labelled_samples(tmp_path, named=True)
     done = judged(tmp_path)
     (table,) = [table for table in json.loads(done.stdout) if table["name"] == "agreement scores"]
     (row,) = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
@@ -67,7 +67,7 @@ def test_each_answer_is_compared_with_what_people_say_of_it(tmp_path):
 
 
 def test_labels_that_name_no_sample_are_of_the_first_answers_and_a_sentence_says_so(tmp_path):
-    lay_out(tmp_path, named=False)
+    write_labelled_samples(tmp_path, named=False)
     done = judged(tmp_path)
     assert "135 of 135 labels are on contestants that answered several times (ace, mid, 贝塔)" in done.stderr
     (table,) = [table for table in json.loads(done.stdout) if table["name"] == "agreement scores"]

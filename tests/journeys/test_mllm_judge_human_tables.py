@@ -173,15 +173,15 @@ def test_figure_21_judges_are_ranked_by_which_analysis_people_prefer(site, tmp_p
         )
         cli("run", tmp_path / "s.toml", "--quiet", "--json")
     out = ("--ledger", tmp_path / "s.ledger", "--to")
-    told = cli("ledger", "export", "--what", "hearings", *out, tmp_path / "hearings.jsonl")
-    assert "(8 hearings)" in told.output
+    told = cli("ledger", "export", "--what", "cases", *out, tmp_path / "cases.jsonl")
+    assert "(8 cases)" in told.output
     cli("ledger", "export", "--what", "analyses", *out, tmp_path / "analyses.jsonl")
-    hearings, reasons = read_jsonl(tmp_path / "hearings.jsonl"), read_jsonl(tmp_path / "analyses.jsonl")
+    cases, reasons = read_jsonl(tmp_path / "cases.jsonl"), read_jsonl(tmp_path / "analyses.jsonl")
     assert len(reasons) == 8 * 3, "length wrote no reasons"
-    assert all("alpha on" in str(row) and "beta on" in str(row) and "What of" in str(row) for row in hearings)
-    assert {row["item"] for row in reasons} == {row["id"] for row in hearings}
+    assert all("alpha on" in str(row) and "beta on" in str(row) and "What of" in str(row) for row in cases)
+    assert {row["item"] for row in reasons} == {row["id"] for row in cases}
     site.client("boss", "organiser")
-    files = ("--items", tmp_path / "hearings.jsonl", "--responses", tmp_path / "analyses.jsonl")
+    files = ("--items", tmp_path / "cases.jsonl", "--responses", tmp_path / "analyses.jsonl")
     site.people("add", "reasons", "--kind", "pair", "--ballot", "choice", *files, "--votes", 3)
 
     def better(person: str, pair: list[str]) -> str:
@@ -198,7 +198,7 @@ def test_figure_21_judges_are_ranked_by_which_analysis_people_prefer(site, tmp_p
             won[each.split()[1]].append(each == best)
         return {"best": str(pair.index(best))}
 
-    assert site.vote("reasons", PEOPLE, choose) == 3 * len(list(combinations(judges, 2))) * len(hearings)
+    assert site.vote("reasons", PEOPLE, choose) == 3 * len(list(combinations(judges, 2))) * len(cases)
     site.people("keep", "reasons", "--ledger", tmp_path / "c.ledger")
     show = ("leaderboard", "show", "--ledger", tmp_path / "c.ledger", "--judge", "human", "--rule", "each", "--json")
     board = cli(*show).tables["board"]

@@ -28,7 +28,7 @@ def chance(*what: object) -> random.Random:
     return random.Random("/".join(map(str, what)))
 
 
-def lay_out(folder, items: int) -> list[dict]:
+def write_items(folder, items: int) -> list[dict]:
     """Items of three data sets and two abilities, a third of them for each task; every fifth has two pictures."""
     (folder / "p").mkdir(parents=True)
     rows = []
@@ -96,7 +96,7 @@ def votes(items, answers) -> list[dict]:
 
 
 def journey(folder, items: int, contestants: tuple[str, ...], kins: dict[str, float]) -> None:
-    asked_items = lay_out(folder, items)
+    asked_items = write_items(folder, items)
     models = {name: contestant(name) for name in contestants} | {name: judge(kin) for name, kin in kins.items()}
     with ScriptedServer(models) as server:
         manner = f"@{server.url}?asking=mllm-as-a-judge"

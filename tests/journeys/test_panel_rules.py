@@ -39,7 +39,7 @@ def ruling(name):
     return say
 
 
-def lay_out(folder, url):
+def write_panel_study(folder, url):
     rng = random.Random(2)
     items = [{"id": f"题{number}", "question": "What is shown? 图中是什么？"} for number in range(ITEMS)]
     answers = [{"item": f"题{number}", "contestant": name, "text": f"answer-{number}-{name}"}
@@ -73,7 +73,7 @@ def lay_out(folder, url):
 def ran(tmp_path_factory):
     folder = tmp_path_factory.mktemp("jury")
     with ScriptedServer({name: ruling(name) for name in NOISE}) as server:
-        study = lay_out(folder, server.url)
+        study = write_panel_study(folder, server.url)
         cli("run", study, "--quiet", "--anyway")
     cli("ledger", "export", "--ledger", folder / "study.ledger", "--what", "verdicts", "--to", folder / "v.jsonl")
     return folder, read_jsonl(folder / "v.jsonl")

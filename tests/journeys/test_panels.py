@@ -26,6 +26,8 @@ from fullbench.web.results.catalogue import catalogue_board_and_page_updater
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.site_settings_and_worker_transfer import Settings
+from tests.support.commands import stdout_of as cli
+from tests.support.commands import write_rows as write
 
 ITEMS = 14
 MEMBERS = ("length", "chance?seed=1", "reference")
@@ -54,17 +56,7 @@ rule = "agreement"
 """
 
 
-def write(path, rows):
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-
-
-def cli(*words):
-    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.stdout
-
-
-def lay_out(folder, text=STUDY):
+def write_labelled_panel_study(folder, text=STUDY):
     """A study's files in a folder; every third item has no reference: there one member abstains."""
     rng = random.Random(3)
     references = [{"reference": "one two three"} if number % 3 else {} for number in range(ITEMS)]
@@ -108,7 +100,7 @@ class Ran:
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
-    study = lay_out(tmp_path_factory.mktemp("panels"))
+    study = write_labelled_panel_study(tmp_path_factory.mktemp("panels"))
     tables = json.loads(cli("run", study, "--json", "--quiet"))
     return Ran(study, tables, exported(study.parent))
 
@@ -294,7 +286,7 @@ large = "length"
 
 
 def test_a_cascade_asks_its_large_judge_about_doubts_alone(tmp_path):
-    study = lay_out(tmp_path, CASCADE)
+    study = write_labelled_panel_study(tmp_path, CASCADE)
     assert "This is the maximum" in " ".join(cli("run", study, "--dry-run").split())
     ran = json.loads(cli("run", study, "--json", "--quiet"))
     stored = [verdict for verdict in exported(tmp_path) if verdict["judge"] != "human"]
@@ -347,7 +339,7 @@ def test_people_settle_what_both_judges_of_a_cascade_leave_in_doubt():
     ],
 )
 def test_a_panel_that_cannot_be_is_refused_in_one_sentence(tmp_path, old, new, said):
-    study = lay_out(tmp_path, STUDY.replace(old, new))
+    study = write_labelled_panel_study(tmp_path, STUDY.replace(old, new))
     with pytest.raises(InputError) as told:
         cli("run", study)
     assert said in str(told.value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections import defaultdict
@@ -17,16 +16,12 @@ from fullbench import Ledger
 from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.judges.peer_review.review_prompts import default_review_template
 from tests.support.commands import cli, write_rows
-from tests.support.data_builders import png
+from tests.support.data_builders import chance, png
 from tests.support.scripted_server import Asked, ScriptedServer
 
 SKILL = {"one": 0.9, "two": 0.6, "three": 0.3}
 HUMAN = {"one": 51.0, "two": 38.5, "three": 40.0}
 ANSWERS = ["红色 red", "blue", "green"]
-
-
-def chance(*what: object) -> float:
-    return int(hashlib.sha256("/".join(map(str, what)).encode()).hexdigest()[:8], 16) / 2**32
 
 
 def right_at(number: int) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import csv
-import hashlib
 import json
 import random
 import re
@@ -26,14 +25,10 @@ from fullbench.judges.peer_review.review_prompts import default_review_template
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.studies.peer_review.peer_review_steps import PeerReview
-from tests.support.data_builders import png
+from tests.support.data_builders import chance, png
 
 SKILL = {"sharp": 0.95, "fair": 0.75, "plain": 0.55, "dull": 0.3}
 QUESTIONS = 12
-
-
-def chance(*what: object) -> float:
-    return int(hashlib.sha256("/".join(map(str, what)).encode()).hexdigest()[:8], 16) / 2**32
 
 
 def key_of(number: int) -> str:

@@ -18,7 +18,7 @@ from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.judges.peer_review.review_items_and_cases import BALLOT
 from fullbench.judges.peer_review.review_prompts import default_review_template
 from tests.support.commands import Done, cli
-from tests.support.data_builders import png
+from tests.support.data_builders import chance, png
 from tests.support.scripted_server import Asked, ScriptedServer
 
 COLOURS = {"red": (220, 20, 20), "green": (20, 200, 20), "blue": (20, 20, 220), "yellow": (230, 220, 20),
@@ -62,10 +62,6 @@ Go by {text}!
 --- analyze
 {text}
 """
-
-
-def chance(*what: object) -> float:
-    return int(hashlib.sha256("/".join(map(str, what)).encode()).hexdigest()[:8], 16) / 2**32
 
 
 def said(asked: Asked) -> str:

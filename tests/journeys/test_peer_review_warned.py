@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 
 import pytest
 
 from tests.support.commands import cli
-from tests.support.data_builders import png
+from tests.support.data_builders import chance, png
 from tests.support.scripted_server import Asked, ScriptedServer
 
 SKILL = {"alpha-1": 0.9, "alpha-2": 0.3, "beta-1": 0.75, "beta-2": 0.5, "gamma-1": 0.65, "gamma-2": 0.4}
@@ -20,10 +19,6 @@ PLANTED = {
     "own family": "one's own family wins",
     "length": "longer answers win",
 }
-
-
-def chance(*what: object) -> float:
-    return int(hashlib.sha256("/".join(map(str, what)).encode()).hexdigest()[:8], 16) / 2**32
 
 
 def normal(*what: object) -> float:

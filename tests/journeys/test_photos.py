@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import base64
 import csv
-import json
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from fullbench.files.item_response_verdict_files import read_items, read_responses, read_verdicts
+from tests.support.commands import write_rows as write
 from tests.support.fake_chat_server import FakeServer
-
-
-def write(path: Path, rows: list[dict]) -> Path:
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-    return path
 
 
 @pytest.fixture

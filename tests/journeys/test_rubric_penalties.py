@@ -15,21 +15,12 @@ import fullbench
 from fullbench import Ledger
 from fullbench.cli.all_commands import app
 from fullbench.errors import DataWarning, InputError
+from tests.support.commands import stdout_of as cli
+from tests.support.commands import write_rows as write
 from tests.support.scripted_server import ScriptedServer
 
 CONTESTANTS = ("alpha", "beta", "伽马")
 ITEMS = 4
-
-
-def cli(*words):
-    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.stdout
-
-
-def write(path, rows):
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-    return path
 
 
 def drawn(answer, words, values=("no", "yes")):
@@ -119,7 +110,7 @@ def means(tables, judge):
     return {row[who]: round(row[column]["value"], 9) for row in board["rows"]}
 
 
-def lay_out(folder, form):
+def write_released_rubric_rows(folder, form):
     build, name, _, first = FORMS[form]
     write(folder / "items.jsonl", [build(number) for number in range(ITEMS)])
     write(folder / "answers.jsonl", [
@@ -131,7 +122,7 @@ def lay_out(folder, form):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_released_rows_are_judged_unchanged_from_cli_study_file_and_python(tmp_path, form):
-    items, answers = lay_out(tmp_path, form)
+    items, answers = write_released_rubric_rows(tmp_path, form)
     with ScriptedServer({"m": reasoned_sheet}) as server:
         spec, ledger = f"vllm:m@{server.url}", tmp_path / "l.ledger"
         files = ("--items", items, "--responses", answers, "--ledger", ledger)

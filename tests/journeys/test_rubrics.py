@@ -15,6 +15,8 @@ from typer.testing import CliRunner
 from fullbench import Ledger
 from fullbench.cli.all_commands import app
 from fullbench.errors import InputError
+from tests.support.commands import stdout_of as cli
+from tests.support.commands import write_rows as write
 from tests.support.scripted_server import ScriptedServer
 
 NAMES = ("alpha", "beta", "伽马")
@@ -49,16 +51,6 @@ calls = "{calls}"
 """
 
 
-def write(path, rows):
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-
-
-def cli(*words):
-    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.stdout
-
-
 def drawn(answer, words, values):
     """What the server says of an answer by a criterion, in its words: always the same."""
     return values[int(hashlib.sha256(f"{answer}|{words}".encode()).hexdigest(), 16) % len(values)]
@@ -80,7 +72,7 @@ def filler(asked):
     return f"[[{drawn(answer, words, BY_WORDS[words])}]]" + (f" {nonce[0]}" if nonce else "")
 
 
-def lay_out(folder, url, calls="one", items=5, samples=2):
+def write_rubric_study(folder, url, calls="one", items=5, samples=2):
     rows = [{"id": f"题{number}", "question": "What is there?"} for number in range(items)]
     answers = [
         {"item": row["id"], "contestant": name, "sample": sample, "text": f"answer-{number}-{name}-{sample}"}
@@ -128,7 +120,7 @@ def means(tables, judge, criterion, ballot):
 @pytest.mark.parametrize("calls", ["one", "each"])
 def test_a_rubric_is_filled_in_by_criterion_and_its_total_is_a_judge_of_its_own(tmp_path, calls):
     with ScriptedServer({"filler": filler}) as server:
-        study, answers = lay_out(tmp_path, server.url, calls)
+        study, answers = write_rubric_study(tmp_path, server.url, calls)
         ran = json.loads(cli("run", study, "--json", "--quiet"))
         asked = len(server.asked)
         assert asked == len(answers) * (1 if calls == "one" else len(CRITERIA))
@@ -159,7 +151,7 @@ def test_items_bring_rubrics_of_their_own_and_a_line_that_is_missing_leaves_that
         return "\n".join(line for line in lines if "POINT" not in line or "answer-1-beta" not in asked.words) or "?"
 
     with ScriptedServer({"filler": forgetful}) as server:
-        study, answers = lay_out(tmp_path, server.url, samples=1)
+        study, answers = write_rubric_study(tmp_path, server.url, samples=1)
         rows = [
             {"id": f"题{number}", "question": "What is there?",
              "rubric": [f"It names thing {number}.", {"asks": "It names 颜色.", "weight": 3}]}
@@ -199,7 +191,7 @@ def test_items_bring_rubrics_of_their_own_and_a_line_that_is_missing_leaves_that
     ],
 )
 def test_a_rubric_that_cannot_be_is_refused_in_one_sentence(tmp_path, old, new, said):
-    study, _ = lay_out(tmp_path, "http://127.0.0.1:9/v1")
+    study, _ = write_rubric_study(tmp_path, "http://127.0.0.1:9/v1")
     (tmp_path / "rubric.toml").write_text(RUBRIC.replace(old, new), encoding="utf-8")
     with pytest.raises(InputError) as told:
         cli("run", study)

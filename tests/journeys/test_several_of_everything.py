@@ -10,7 +10,6 @@ import random
 import re
 from collections import defaultdict
 from itertools import combinations
-from pathlib import Path
 from statistics import fmean
 
 import pytest
@@ -18,6 +17,8 @@ from typer.testing import CliRunner
 
 from fullbench import Case, Choice, Item, Ledger, Response, Verdict
 from fullbench.cli.all_commands import app
+from tests.support.commands import read_jsonl as rows
+from tests.support.commands import write_rows as write
 
 ITEMS = 12
 
@@ -32,15 +33,6 @@ def cli(tmp_path, monkeypatch):
         return done.stdout
 
     return run
-
-
-def write(path: Path, rows: list[dict]) -> Path:
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-    return path
-
-
-def rows(path: Path) -> list[dict]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def tables(text: str) -> list[dict]:

@@ -21,7 +21,7 @@ from tests.web.api.test_api import Script
 from tests.web.conftest import signed_in
 
 
-def lay_out(folder, items, names):
+def write_submissions(folder, items, names):
     folder.mkdir(exist_ok=True)
     rows = [
         {
@@ -49,7 +49,7 @@ def matches(ledger, judge="length"):
 
 
 def test_every_answer_is_kept_and_later_newcomers_meet_on_every_item(tmp_path):
-    lay_out(tmp_path / "d", 40, ("one", "two", "three"))
+    write_submissions(tmp_path / "d", 40, ("one", "two", "three"))
     ledger = tmp_path / "b.ledger"
     common = ("--data", tmp_path / "d", "--judge", "length", "--ledger", ledger, "--quiet")
     few = ("--reference-matches", 10)
@@ -74,7 +74,7 @@ def test_every_answer_is_kept_and_later_newcomers_meet_on_every_item(tmp_path):
 
 
 def test_a_leaderboard_is_tried_on_the_first_items_and_goes_on(tmp_path):
-    lay_out(tmp_path / "d", 12, ("one", "two", "three"))
+    write_submissions(tmp_path / "d", 12, ("one", "two", "three"))
     ledger = tmp_path / "b.ledger"
     common = ("--data", tmp_path / "d", "--judge", "length", "--ledger", ledger, "--quiet")
     for name in ("one", "two"):
@@ -93,7 +93,7 @@ def test_a_leaderboard_is_tried_on_the_first_items_and_goes_on(tmp_path):
 
 
 def test_what_cannot_be_a_submission_is_refused_and_nothing_is_kept(tmp_path):
-    lay_out(tmp_path / "d", 5, ("one",))
+    write_submissions(tmp_path / "d", 5, ("one",))
     ledger = tmp_path / "b.ledger"
     short = write_rows(tmp_path / "short.jsonl", [{"item": "题0", "text": "x"}, {"item": "题3", "text": "y"}])
     submit = ("leaderboard", "submit", "one", "--data", tmp_path / "d", "--ledger", ledger, "--predictions")
@@ -131,7 +131,7 @@ def bradley_terry(pairs):
 
 def test_the_history_of_ranks_and_wins_against_the_reference_by_family(tmp_path):
     """By an independent computation over the ledger's verdicts, step by step."""
-    lay_out(tmp_path / "d", 30, ("one", "two", "three"))
+    write_submissions(tmp_path / "d", 30, ("one", "two", "three"))
     ledger = tmp_path / "b.ledger"
     for name in ("one", "two", "three"):
         cli("leaderboard", "add", name, "--predictions", tmp_path / "d" / f"{name}.jsonl", "--data", tmp_path / "d",
@@ -194,7 +194,7 @@ def test_a_mark_withholds_a_case_and_the_ledger_remembers_it(tmp_path):
 @pytest.mark.slow
 def test_a_withheld_test_set_is_judged_and_never_shown(tmp_path):
     """Ratings are those of an open board; references, questions and answers are in nothing that goes to others."""
-    lay_out(tmp_path / "d", 12, ("one", "two", "three"))
+    write_submissions(tmp_path / "d", 12, ("one", "two", "three"))
     items, questions = tmp_path / "d" / "items.jsonl", tmp_path / "questions.jsonl"
     told = cli("leaderboard", "questions", "--data", items, "--out", questions)
     assert "12 questions, without references, captions and labels" in told.output
@@ -262,7 +262,7 @@ def served(ledger, folder, words) -> None:
 @pytest.mark.slow
 def test_thirty_submissions_of_five_hundred_items_and_one_more(tmp_path):
     names = [f"m{n}" for n in range(31)]
-    lay_out(tmp_path / "d", 500, names)
+    write_submissions(tmp_path / "d", 500, names)
     ledger = tmp_path / "b.ledger"
     judge = {"j": lambda asked: f"Overall, Response {'AB'[len(asked.last) % 2]} is better."}
     with ScriptedServer(judge) as server:

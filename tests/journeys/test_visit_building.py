@@ -209,7 +209,7 @@ def test_a_picture_comes_with_a_plain_form_and_only_ones_own_counts(site, tmp_pa
         other = f"/work/{site.study('no pictures')}"
         taken = browser.post(other + "/picture", files={"file": ("p.png", own, "image/png")},
                              headers={"X-CSRF-Token": token})  # fmt: skip
-        assert (taken.status_code, taken.json()) == (400, {"detail": "this study takes no pictures"})
+        assert (taken.status_code, taken.json()) == (400, {"detail": "this campaign takes no pictures"})
         sent = browser.post(path + "/picture", files={"file": ("p.png", own, "image/png")},
                             headers={"X-CSRF-Token": token})  # fmt: skip
         assert sent.json() == {"picture": digest}

@@ -34,7 +34,7 @@ seed = 5
 """
 
 
-def lay_out(tmp_path):
+def write_study_to_replay(tmp_path):
     (tmp_path / "p.png").write_bytes(png())
     items = [
         {"id": f"i{n}", "question": f"第 {n} 个问题?", "reference": f"answer {n}", "pictures": ["p.png"]}
@@ -54,14 +54,14 @@ def lay_out(tmp_path):
 
 @pytest.fixture
 def study(tmp_path):
-    return lay_out(tmp_path)
+    return write_study_to_replay(tmp_path)
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """The folder of a study that was run, for tests to copy."""
     folder = tmp_path_factory.mktemp("finished")
-    cli("run", lay_out(folder), "--quiet")
+    cli("run", write_study_to_replay(folder), "--quiet")
     return folder
 
 

@@ -7,10 +7,14 @@ import io
 import json
 import os
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
+
+if TYPE_CHECKING:
+    from click.testing import Result
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,26 @@ def cli(*words: object, code: int = 0) -> Done:
     return done
 
 
-def write_rows(path: Path, rows: list[dict[str, Any]]) -> Path:
+def invoke(*words: object) -> Result:
+    """Run a command without the start-up of `main`; it must succeed."""
+    from typer.testing import CliRunner
+
+    from fullbench.cli.all_commands import app
+
+    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def stdout_of(*words: object) -> str:
+    return invoke(*words).stdout
+
+
+def output_of(*words: object) -> str:
+    return invoke(*words).output
+
+
+def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
     """Rows as JSON Lines."""
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
     return path

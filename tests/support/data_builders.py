@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 from collections.abc import Callable, Iterable, Iterator
 
@@ -23,6 +24,11 @@ def item(id_: str = "i1", **rest: object) -> Item:
 
 def answers(id_: str = "i1", **texts: str) -> tuple[Response, ...]:
     return tuple(Response.say(id_, name, text) for name, text in texts.items())
+
+
+def chance(*what: object) -> float:
+    """A number from 0 to 1 that is always the same for the same values."""
+    return int(hashlib.sha256("/".join(map(str, what)).encode()).hexdigest()[:8], 16) / 2**32
 
 
 class Talker:

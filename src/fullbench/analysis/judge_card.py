@@ -53,6 +53,7 @@ from fullbench.stats.paired_comparison_and_test_corrections import benjamini_hoc
 
 YES_NO = REVIEW_BALLOTS[AGREES].spec
 ResponseSetKey = tuple[str, frozenset[tuple[str, int]], str]
+# Items made for reviews of verdicts begin with the key of the case, cut to this length.
 _CASE_DIGITS = 16
 
 

@@ -58,7 +58,7 @@ class ExportKind(StrEnum):
     responses = "responses"
     items = "items"
     doubtful = "doubtful"
-    hearings = "hearings"
+    cases = "cases"
     analyses = "analyses"
 
 
@@ -127,7 +127,7 @@ def export(
     """Write verdicts, responses or items to a file. The file is written completely or not at all.
 
     `--what doubtful` writes the cases that a judge left without a mark, or without a majority over its trials. Fill in
-    the column `marks`, and use the file as labels. `--what hearings` writes, as items, the cases on which several
+    the column `marks`, and use the file as labels. `--what cases` writes, as items, the cases on which several
     judges gave reasons; `--what analyses` writes their reasons as responses. People or other judges can then compare
     the reasons.
 
@@ -164,7 +164,7 @@ def export(
             count = write_rows(
                 to, doubtful_case_rows(open_ledger.record(judge or None, study=study)), QUEUE_COLUMNS, raw=raw
             )
-        elif what is ExportKind.hearings:
+        elif what is ExportKind.cases:
             count = write_items(to, cases_as_items(open_ledger.record(judge or None, study=study)), raw=raw)
         elif what is ExportKind.analyses:
             count = write_responses(to, analyses_as_responses(open_ledger.record(judge or None, study=study)), raw=raw)

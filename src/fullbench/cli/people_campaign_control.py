@@ -229,8 +229,8 @@ def splits(
                 for cast_votes in (task.votes, task.adjudications[-1:])
             )
             contestant_names = ", ".join(response.contestant for response in content.responses)
-            ruling = verdict_texts[0] if verdict_texts else ""
-            rows.append([task.id, content.item.id, contestant_names, "; ".join(votes), ruling])
+            lead_verdict = verdict_texts[0] if verdict_texts else ""
+            rows.append([task.id, content.item.id, contestant_names, "; ".join(votes), lead_verdict])
     columns = table_columns("task", "item", "contestants", "votes", "verdict")
     print_tables([Table("splits", Note("cli.people.title.splits"), columns, rows)], as_json=as_json)
 

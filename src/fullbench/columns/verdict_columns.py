@@ -326,6 +326,7 @@ def is_constant(values: Array) -> bool:
     return values.ndim == 1 and len(values) > 1 and values.strides == (0,)
 
 
+# One block of codes stays in the cache of the processor.
 _BLOCK = 1 << 17
 
 

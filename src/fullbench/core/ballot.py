@@ -105,7 +105,7 @@ def _reply_example(n: int, form: Style, mark: str) -> str:
     return f'{{{"" if form == "bare" else REASONS}"judgement": {value}}}'
 
 
-def _ruling_request(n: int, language: Language, form: Style, en: tuple[str, str], zh: tuple[str, str]) -> str:
+def _verdict_request(n: int, language: Language, form: Style, en: tuple[str, str], zh: tuple[str, str]) -> str:
     """`en` and `zh` are what is requested for `n` marks, and the word for a mark in the example."""
     what, mark = zh if language == "zh" else en
     example = _reply_example(n, form, mark)
@@ -142,7 +142,7 @@ class Score(Ballot):
         count = _count_instruction(n, language)
         en = f"a whole number between {self.low} and {self.high}{count}"
         zh = f"评分，即 {self.low} 到 {self.high} 之间的整数{count}"
-        return _ruling_request(n, language, form, (en, "score"), (zh, "评分"))
+        return _verdict_request(n, language, form, (en, "score"), (zh, "评分"))
 
     def allows(self, marks: Sequence[float]) -> bool:
         return bool(marks) and all(self.low <= mark <= self.high and float(mark).is_integer() for mark in marks)
@@ -176,7 +176,7 @@ class Real(Ballot):
         low, high, count = _shortest_digits(self.low), _shortest_digits(self.high), _count_instruction(n, language)
         en = f"a number between {low} and {high}, decimals allowed{count}"
         zh = f"评分，即 {low} 到 {high} 之间的数，可以有小数{count}"
-        return _ruling_request(n, language, form, (en, "score"), (zh, "评分"))
+        return _verdict_request(n, language, form, (en, "score"), (zh, "评分"))
 
     def allows(self, marks: Sequence[float]) -> bool:
         return bool(marks) and all(self.low <= mark <= self.high for mark in marks)
@@ -217,7 +217,7 @@ class Likert(Ballot):
         count = _count_instruction(n, language)
         en = f"one of these words, {self.order['en']} ({', '.join(self.words)}){count}"
         zh = f"以下词语之一（{self.order['zh']}：{'、'.join(self.words)}）{count}"
-        return _ruling_request(n, language, form, (en, "word"), (zh, "词"))
+        return _verdict_request(n, language, form, (en, "word"), (zh, "词"))
 
     def allows(self, marks: Sequence[float]) -> bool:
         return bool(marks) and all(float(mark).is_integer() and 1 <= mark <= len(self.words) for mark in marks)
@@ -265,7 +265,7 @@ class Choice(Ballot):
         tie_letter = LETTERS[n]  # the letter of a tie
         en = f"the letter of the best response ({letters}{f', or {tie_letter} when none is ahead' if self.tie else ''})"
         zh = f"最好的回答的字母（{letters}{f'；分不出写 {tie_letter}' if self.tie else ''}）"
-        return _ruling_request(1, language, form, (en, "letter"), (zh, "字母"))
+        return _verdict_request(1, language, form, (en, "letter"), (zh, "字母"))
 
     def allows(self, marks: Sequence[float]) -> bool:
         n = len(marks)
@@ -360,7 +360,7 @@ class GradedChoice(Ballot):
     def ask(self, n: int, language: Language = "en", form: Style = "marker") -> str:
         en = ", ".join(f"{self.token(step)} ({self.words(step)})" for step in self.steps)
         zh = "、".join(f"{self.token(step)}（{self.words(step, 'zh')}）" for step in self.steps)
-        return _ruling_request(1, language, form, (f"one of {en}", "verdict"), (f"以下之一：{zh}", "裁决"))
+        return _verdict_request(1, language, form, (f"one of {en}", "verdict"), (f"以下之一：{zh}", "裁决"))
 
     def allows(self, marks: Sequence[float]) -> bool:
         return self.step_of(marks) is not None
@@ -403,7 +403,7 @@ class Ranking(Ballot):
     def ask(self, n: int, language: Language = "en", form: Style = "marker") -> str:
         en = f"all {n} letters from A to {LETTERS[n - 1]}, best first, each once, separated by commas"
         zh = f"全部 {n} 个字母（A 到 {LETTERS[n - 1]}），由好到差，每个一次，用逗号隔开"
-        return _ruling_request(n, language, form, (en, "letter"), (zh, "字母"))
+        return _verdict_request(n, language, form, (en, "letter"), (zh, "字母"))
 
     def allows(self, marks: Sequence[float]) -> bool:
         return len(marks) > 1 and sorted(marks) == [float(i + 1) for i in range(len(marks))]

@@ -91,16 +91,24 @@ def cases(
     seed: int = 0,
     samples: SamplePairing = "aligned",
 ) -> Iterator[Case]:
-    """Yield a case for every `size` responses of different contestants to each item; `size=None` shows all contestants.
+    """Yield a case for every `size` responses of different contestants to each item.
 
-    If contestants answered several times, sample i is shown with sample i of the others (`samples="aligned"`). A
-    contestant with a single sample, such as a reference, is shown with every sample. `samples="crossed"` combines
-    every sample with every other contestant's. `samples="all"` also combines samples of one contestant, as needed for
-    the best of n, but not for a leaderboard.
+    An item with too few responses gives no case.
 
-    `orders="sorted"` shows the responses once, contestants by name; `"shuffled"` once, in an order drawn from the
-    seed, the item and the names; `"both"` in that order and in its reverse; `"all"` in every order. An item with too
-    few responses gives no case.
+    Args:
+        items: The items.
+        responses: Their responses.
+        ballot: What a judge may answer.
+        size: Number of responses that are shown together; None shows all contestants.
+        orders: `sorted` shows the responses once, contestants by name. `shuffled` shows them once, in an order drawn
+            from the seed, the item and the names. `both` shows that order and its reverse, `all` every order.
+        criterion: What the responses are judged by.
+        trials: Number of times that each case is judged.
+        seed: Seed of shuffled orders.
+        samples: Which samples are shown together if contestants answered several times. `aligned`: sample i with
+            sample i of the others; a contestant with a single sample, such as a reference, is shown with every sample.
+            `crossed`: every sample with every other contestant's. `all`: samples of one contestant, too, as needed for
+            the best of n, but not for a leaderboard.
     """
     if orders not in ORDERS:
         raise InputError(f"unknown orders {orders!r}; known: {', '.join(ORDERS)}")

@@ -51,7 +51,7 @@ PLUGIN_TYPES: tuple[PluginType, ...] = (
         "engines", "engine", "(address, query) -> a context manager that gives an Engine; written NAME:ADDRESS?QUERY"
     ),
 )
-_PLUGIN_NOUNS = {door.kind: door.what for door in PLUGIN_TYPES}
+_PLUGIN_NOUNS = {plugin_type.kind: plugin_type.what for plugin_type in PLUGIN_TYPES}
 assert set(_PLUGIN_NOUNS) == set(get_args(Kind))
 
 

@@ -23,8 +23,6 @@ CHECK = "likert:no|yes"
 """Default ballot of a criterion, as in a checklist."""
 RUBRIC_TAG = "rubric"
 """Tag of items with their own criteria, as a JSON list."""
-TOTAL = "real:0-1"
-"""Ballot of a rubric's clipped total: points as a share of the positive points."""
 TotalForm = Literal["clipped", "unclipped", "sum"]
 TOTAL_FORMS: tuple[TotalForm, ...] = get_args(TotalForm)
 _KEYS = ("name", "asks", "weight", "ballot", "required")

@@ -164,7 +164,24 @@ class Verdict:
         confidence: float | None = None,
         circumstances: Circumstances = USUAL,
     ) -> Verdict:
-        """Build the verdict of `judge` on `case`: marks in the order shown, or the name of a fault."""
+        """Build the verdict of a judge on a case.
+
+        Args:
+            case: The case.
+            judge: Name of the judge.
+            marks_or_fault: Marks in the order shown, or the name of a fault.
+            text: What the judge wrote.
+            usage: Calls, tokens and dollars that it took.
+            prompt: Digest of what was sent.
+            earlier: Replies that could not be read, before this one.
+            at: Seconds since 1970.
+            rater: Random id of a person; empty for a model.
+            revision: Number of changes of this vote.
+            exchanges: The calls behind the verdict.
+            reading: How the reply was read.
+            confidence: Confidence of the judge in it, from 0 to 1; None if unknown.
+            circumstances: What differs from the usual; see `Circumstances`.
+        """
         fault, marks = (
             (marks_or_fault, None) if isinstance(marks_or_fault, str) else (None, tuple(map(float, marks_or_fault)))
         )

@@ -158,8 +158,8 @@ class Record(FrameConvertible):
         if judge not in self.asks:
             return (judge,)
         model = self.asks[judge]
-        label, _, manner = judge.partition("+")
-        return judge, f"{model}+{manner}", f"{model.partition('@')[0].partition('+')[0]}@{label}+{manner}"
+        label, _, prompt_style = judge.partition("+")
+        return judge, f"{model}+{prompt_style}", f"{model.partition('@')[0].partition('+')[0]}@{label}+{prompt_style}"
 
     def faults(self) -> dict[str, dict[str, int]]:
         """Return, for each judge, the number of verdicts and the number of each fault."""

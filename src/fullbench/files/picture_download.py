@@ -25,6 +25,7 @@ from fullbench.core.picture import LARGEST
 from fullbench.files.row_writers import replace_atomically
 
 SCHEMES = {"http": 80, "https": 443}
+# Image hosts use one or two; a loop has no end.
 REDIRECTS = 5
 TRIES = 3
 PAUSE = 0.5

@@ -30,6 +30,7 @@ from fullbench.judges.prompt_templates import Template, load_template
 from fullbench.parsing import read
 
 SLOTS = frozenset({"verdict", "reply"})
+# Waiting for a few makes one concurrent batch of calls to the second reader.
 _AT_ONCE = 64
 
 

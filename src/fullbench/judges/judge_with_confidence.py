@@ -30,6 +30,7 @@ ASKING: Mapping[Language, str] = {
     "zh": "请在裁决的前一行写上“把握：N%”，N 为 0 到 100 之间的数，表示该裁决正确的可能性。",
 }
 _LOGPROB_OPTIONS = {"logprobs": True, "top_logprobs": 20}
+# Providers return 20 token probabilities at most: a scale with more digits would miss some.
 _MOST = 9
 NO_CHANCES = (
     "the reply came without the chances of its tokens, so there is no expected mark; ask a server that gives logprobs, "

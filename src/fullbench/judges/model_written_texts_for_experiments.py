@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from fullbench.core.item import Item
-from fullbench.core.model import Model, Prompt, Reply
+from fullbench.core.model import Prompt, Reply
 from fullbench.core.response import LENGTHENS, Response
 from fullbench.judges.item_layout_in_prompt import question_slots
 from fullbench.judges.prompt_templates import Template, load_template
@@ -147,21 +147,3 @@ class Composing:
                 tags = {**other_tags, "verified": "no", "reference by": self.writer}
                 writing_result.items.append(replace(source_item, reference=reply.text.strip(), tags=tags))
         return writing_result
-
-
-def lengthen_answers(model: Model, items: Iterable[Item], responses: Sequence[Response]) -> WritingResult:
-    """Let a model rewrite every answer at greater length; see `Lengthening`."""
-    task = Lengthening(list(items), responses)
-    return task.apply_replies(model.answer(task.prompts()))
-
-
-def describe_pictures(model: Model, items: Sequence[Item]) -> WritingResult:
-    """Let a model describe every picture once; see `Describing`."""
-    task = Describing(items)
-    return task.apply_replies(model.answer(task.prompts()))
-
-
-def compose_references(model: Model, items: Sequence[Item]) -> WritingResult:
-    """Let a model write the reference of each item from captions; see `Composing`."""
-    task = Composing(items, model.name)
-    return task.apply_replies(model.answer(task.prompts()))

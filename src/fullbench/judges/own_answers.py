@@ -16,6 +16,7 @@ from fullbench.core.verdict import Failure, Fault, Verdict
 FAILED = "failed"
 """Stop reason of an own answer whose call failed; its text is the error."""
 _OWN_ANSWER = "own answer"
+# Waiting for a few makes one concurrent batch of calls.
 _AT_ONCE = 64
 
 

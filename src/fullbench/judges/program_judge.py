@@ -48,6 +48,7 @@ SECONDS, OUTPUT_BYTES, WORKERS = 60.0, 1_000_000, 4
 _OPTIONS = ("args", "timeout", "output", "workers", "reference", "label")
 _QUOTED = 2_000
 """Characters of an unreadable reply that are kept."""
+# Larger whole numbers are not exact where JSON numbers are doubles.
 _MOST_COUNT = 1 << 53
 
 

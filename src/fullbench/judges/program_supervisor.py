@@ -24,7 +24,9 @@ import time
 
 ERROR_BYTES = 4096
 """Bytes of standard error that are kept, from its end."""
+# A signal that arrives between two waits is noticed after this many seconds.
 _TICK = 0.2
+# Children of the program that ignore signals must not hold up the end of a run.
 _CLEANUP_SECONDS = 5.0
 _SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of Linux: orphans below this process become its children, so they can be found."""

@@ -63,6 +63,7 @@ SLOTS = frozenset({
     "about", "criterion", "described", "dialogue", "examples", "letter", "mark", "pictures", "question", "reference",
     "responses", "verdict", "shown", "task", "withheld",
 })  # fmt: skip
+# Cases without a prompt (abstentions) must not be collected without limit while calls are slow.
 _BACKLOG = 1_000
 _FENCE, _MARKS = "fence", "marks"
 """Template blocks that separate responses: `fence` in an exact prompt, `marks` in any other."""

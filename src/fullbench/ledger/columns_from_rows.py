@@ -33,6 +33,7 @@ _NARROW_COLUMNS = (
 )  # fmt: skip
 _FAULT = _NARROW_COLUMNS.index("fault")
 _WIDTH = 32  # hexadecimal digits of a 16-byte digest
+# Texts of so many digests are made at once; for a million they would take a hundred megabytes.
 _BLOCK = 1 << 14
 _CONVERSION_CONDITION = (
     f"(substr(verdicts.judge, 1, {len(PERSON)}) = '{PERSON}' OR (verdicts.judge = '{PEOPLE}' AND verdicts.rater = '' "

@@ -151,6 +151,11 @@ class Ledger(VerdictReader, AbstractContextManager["Ledger"]):
         """Store the settings of a judge or contestant; refuse the same name with other settings.
 
         Additional settings, as a newer version may have, are adopted; a returned sentence says so.
+
+        Args:
+            role: `judge` or `contestant`.
+            name: Name of the judge or contestant.
+            settings: All settings that can change what it gives.
         """
         writer, text, declared_text = (
             self._require_writer(),
@@ -175,7 +180,13 @@ class Ledger(VerdictReader, AbstractContextManager["Ledger"]):
             return judge_and_contestant_settings.settings_of(reader, role, name)
 
     def alias(self, role: Role, former: str, name: str) -> str:
-        """Read everything stored under a former name under another name from now on."""
+        """Read everything stored under a former name under another name from now on.
+
+        Args:
+            role: `judge` or `contestant`.
+            former: Name under which verdicts or responses are stored.
+            name: Name under which they are read.
+        """
         writer = self._require_writer()
         with self.reader() as reader:
             judge_and_contestant_settings.check_alias(reader, self.place, role, former, name)
@@ -223,8 +234,16 @@ class Ledger(VerdictReader, AbstractContextManager["Ledger"]):
     ) -> None:
         """Add a contestant's response to an item, or its failed call.
 
-        `exchanges` are the calls that produced it, with their reasoning. One response is stored for each contestant,
-        item and trial. A second one with the same text is ignored, and one with another text is refused.
+        One response is stored for each contestant, item and trial. A second one with the same text is ignored, and one
+        with another text is refused.
+
+        Args:
+            item: The item.
+            response: The response or the failed call.
+            usage: Calls, tokens and dollars that it took.
+            prompt: Digest of what was sent.
+            at: Seconds since 1970.
+            exchanges: The calls that produced it, with their reasoning.
         """
         writer = self._require_writer()
         with writer.alone():

@@ -15,6 +15,7 @@ from fullbench.ledger.name_aliases import Naming, normalize_voter
 from fullbench.ledger.row_conversion import Row
 
 Names = str | Sequence[str] | None
+# Below the 999 values that a statement of an older SQLite may have.
 CHUNK = 500
 _VOTE = ("case_key", "revision", "judge", "trial", "rater", "contestants", "samples")
 """Columns that determine a row's current names, and whether it is the newest revision."""

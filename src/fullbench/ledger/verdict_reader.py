@@ -50,10 +50,14 @@ class VerdictReader(ContentReader):
         study: str | None = None,
         revisions: bool = False,
     ) -> Iterator[Verdict]:
-        """Stream verdicts in the order of entry, of one study or of all.
+        """Stream verdicts in the order of entry.
 
-        With `cases`, they come in groups of 500 cases. `texts=False` leaves out what judges wrote. With `revisions`,
-        also votes that were changed later and replies that were parsed again.
+        Args:
+            judge: Names of judges; None for all.
+            cases: Keys of cases; then verdicts come in groups of 500 cases.
+            texts: Whether to read what judges wrote.
+            study: One study; None for all.
+            revisions: Whether to include votes that were changed later and replies that were parsed again.
         """
         columns = row_conversion.VERDICT if texts else row_conversion.WITHOUT_TEXTS
         with self.reader() as reader:
@@ -131,9 +135,12 @@ class VerdictReader(ContentReader):
         return studies_by_place
 
     def judged_keys(self, judge: str, keys: Iterable[tuple[str, int]], *, rater: str = "") -> set[tuple[str, int]]:
-        """Return those of these cases (key and trial) that the judge has judged, in any study.
+        """Return those of these cases that the judge has judged, in any study.
 
-        `rater` selects one person of a human judge.
+        Args:
+            judge: Name of the judge.
+            keys: Keys and trials of cases.
+            rater: One person of a human judge.
         """
         judge, _, rater = normalize_voter(judge, 0, rater)
         requested_keys = set(keys)
@@ -253,11 +260,15 @@ class VerdictReader(ContentReader):
         self, judge: Names = None, *, cases: Iterable[str] | None = None, tags: Mapping[str, str] | None = None,
         texts: bool = True, study: str | None = None, pilots: bool = False,
     ) -> Record:  # fmt: skip
-        """Return the verdicts of these judges in a study, with items and responses, on items with these tags.
+        """Return verdicts with their items and responses. `set_aside` counts the verdicts left out.
 
-        The study is the named one, the one this ledger was opened for, or the only one. `cases` selects verdicts on
-        these cases, in any study. `set_aside` counts the verdicts left out. Votes from pilots are left out too unless
-        `pilots` is true; `pilot_votes` counts them.
+        Args:
+            judge: Names of judges; None for all.
+            cases: Keys of cases: verdicts on these, in any study.
+            tags: Only verdicts on items with these tags.
+            texts: Whether to read what judges wrote.
+            study: The study; default: the one this ledger was opened for, or the only one.
+            pilots: Whether to include votes from pilots; `pilot_votes` counts them.
         """
         study_name = self.one_study(study) if cases is None or study is not None else None
         verdicts = self.verdicts(judge, cases=cases, texts=texts, study=study_name)
@@ -301,10 +312,13 @@ class VerdictReader(ContentReader):
         self, judge: Names = None, *, extra_verdicts: Iterable[Verdict] | Mapping[str, Iterable[Verdict]] = (),
         study: str | None = None, pilots: bool = False,
     ) -> Columns:  # fmt: skip
-        """Return the verdicts of these judges as columns without texts, plus `extra_verdicts` (by study if several).
+        """Return verdicts as columns without texts.
 
-        The columns hold the named study or the one this ledger was opened for; else all studies, kept separate. Votes
-        from pilots are included only if `pilots` is true.
+        Args:
+            judge: Names of judges; None for all.
+            extra_verdicts: Verdicts to add, such as those of panels; by study if there are several.
+            study: The study; default: the one this ledger was opened for, or all studies, kept separate.
+            pilots: Whether to include votes from pilots.
         """
         from fullbench.ledger.columns_from_rows import load_columns  # imported late: needs numpy
 

@@ -16,6 +16,7 @@ from fullbench.picture_flattening_and_orientation import apply_orientation, enco
 SIDE = 64
 """Side of logos in pixels; sharp on any screen at a third of this size."""
 LARGEST = 2 * 1024 * 1024
+# A small file can unpack to gigabytes of pixels.
 PIXELS = 16_000_000
 
 

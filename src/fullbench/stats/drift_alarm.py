@@ -49,10 +49,10 @@ def alarm_call(baseline: Mapping[str, Sequence[bool]], later: Sequence[tuple[str
     >>> alarm_call(steady, [(str(call % 20), call % 20 < 2) for call in range(100)])
     2
     """
-    if not later or not any(len(hearings) for hearings in baseline.values()):
+    if not later or not any(len(differences) for differences in baseline.values()):
         return 0
     places = {case: place for place, case in enumerate(baseline)}
-    before = [(float(sum(hearings)), float(len(hearings))) for hearings in baseline.values()]
+    before = [(float(sum(differences)), float(len(differences))) for differences in baseline.values()]
     return int(
         alarm_calls(
             np.array([[difference for difference, _ in before]]),
@@ -83,7 +83,7 @@ class _Watch:
     def __init__(self, difference_counts: Floats, judged_counts: Floats) -> None:
         from scipy.special import betaln
 
-        self.differed, self.heard = difference_counts.copy(), judged_counts.copy()
+        self.differed, self.judged = difference_counts.copy(), judged_counts.copy()
         self.rows = np.arange(len(difference_counts))
         self.unchanged = np.stack(
             [
@@ -111,7 +111,7 @@ class _Watch:
         best = self.unchanged.argmax(axis=1)
         self.best_before = np.concatenate([self.best_before, self.unchanged.max(axis=1)[None]])
         self.fitted = np.concatenate([self.fitted, np.stack([_ALPHA[best], _BETA[best]])[:, None]], axis=1)
-        now = np.stack([self.differed, self.heard])[:, None]
+        now = np.stack([self.differed, self.judged])[:, None]
         self.known = np.concatenate([self.known, now], axis=1)
         self.since = np.concatenate([self.since, np.zeros_like(now)], axis=1)
         for name in ("same", "other", "turned", "raised"):
@@ -121,7 +121,7 @@ class _Watch:
     def add_calls(self, case: Ints, differs: Bools) -> Floats:
         rows, place = self.rows, (slice(None), self.rows, case)
         self.unchanged += _log_chance(
-            (_ALPHA + self.differed[rows, case, None]) / (_ALPHA + _BETA + self.heard[rows, case, None]),
+            (_ALPHA + self.differed[rows, case, None]) / (_ALPHA + _BETA + self.judged[rows, case, None]),
             differs[:, None],
         )
         alpha, beta = self.fitted
@@ -143,7 +143,7 @@ class _Watch:
         self.since[0][place] += differs
         self.since[1][place] += 1
         self.differed[rows, case] += differs
-        self.heard[rows, case] += 1
+        self.judged[rows, case] += 1
         unchanged_score = (self.unchanged.max(axis=1) - self.best_before)[..., None]
         # exp overflows above about 709.
         likelier = [

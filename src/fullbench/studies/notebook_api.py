@@ -182,9 +182,20 @@ def answer(
     """Let contestants (models, or specs such as `openai:gpt-4o`) answer items that have no stored answer.
 
     `answer(items, contestant="openai:gpt-4o")`, or, with an open ledger, `answer(["openai:gpt-4o"], items, ledger)`.
-    `contestants` is another spelling of `contestant`. Returns all stored answers in the order of the items, including
-    those of earlier runs. A warning counts the failed calls. Progress is shown in notebooks, and elsewhere with
-    `quiet=False`.
+    Returns all stored answers in the order of the items, including those of earlier runs. A warning counts the failed
+    calls.
+
+    Args:
+        first: The items, or the contestants if `items` is given.
+        items: Items, rows with a question, a table, or the path of a file.
+        ledger: An open ledger or its path; default: `fullbench.ledger`.
+        contestant: Models or their specs.
+        contestants: Another spelling of `contestant`.
+        samples: Answers of each contestant to each item.
+        question: Question for pictures without one.
+        study: Separates unrelated data in one ledger.
+        pictures_from: Folders outside the current one from which pictures may be read.
+        quiet: Shows no progress; by default it is shown in notebooks only.
     """
     named_contestants = _one_of("contestant", contestant, "contestants", contestants)
     if named_contestants is not None:
@@ -268,16 +279,29 @@ def judge(
     """Let judges judge the responses that have no stored verdict.
 
     `judge(items, responses, judge="openai:gpt-4o", ballot="choice+tie")`, or, with your own cases and an open ledger,
-    `judge(judges, cases, ledger)`. `judges`, `ballots` and `criteria` are other spellings of `judge`, `ballot` and
-    `criterion`. A warning counts the failed calls.
+    `judge(judges, cases, ledger)`. A warning counts the failed calls.
 
     Args:
-        rubric: used instead of a ballot: a path, a list of criteria, or True for the items' own column. Each response
+        items: Items, rows with a question, a table, or the path of a file.
+        responses: Responses, rows, a table, or the path of a file.
+        ledger: An open ledger or its path; default: `fullbench.ledger`.
+        judge: Judges or their specs.
+        judges: Another spelling of `judge`.
+        ballot: Ballots, such as `score:1-5`, `choice+tie` or `ranking`.
+        ballots: Another spelling of `ballot`.
+        rubric: Used instead of a ballot: a path, a list of criteria, or True for the items' own column. Each response
             is marked by every criterion and gets a total.
-        labels: people's verdicts; they are added to the ledger and to the record.
-        study: separates unrelated data in one ledger.
-        pictures_from: folders outside the current one from which pictures may be read.
-        quiet: shows no progress; by default it is shown in notebooks only.
+        criterion: What the responses are judged by.
+        criteria: Another spelling of `criterion`.
+        orders: Orders in which responses are shown; see `cases`.
+        trials: Number of times that each case is judged.
+        seed: Seed of shuffled orders.
+        sample_pairing: Which samples are shown together; see `samples` of `cases`.
+        question: Question for pictures without one.
+        labels: People's verdicts; they are added to the ledger and to the record.
+        study: Separates unrelated data in one ledger.
+        pictures_from: Folders outside the current one from which pictures may be read.
+        quiet: Shows no progress; by default it is shown in notebooks only.
     """
     judge = _one_of("judge", judge, "judges", judges)
     ballot = _one_of("ballot", ballot, "ballots", ballots)
@@ -388,8 +412,23 @@ def run(
     """Run a study (an object or its file) in its ledger; the same call resumes a run that was stopped.
 
     Without a study, `run(items=rows, contestant=[...], judge=[...], ballot="choice+tie")` collects answers and
-    verdicts; `contestants`, `judges` and `ballots` are other spellings. Progress is shown in notebooks, and elsewhere
-    with `quiet=False`.
+    verdicts.
+
+    Args:
+        study: A study or the path of its file. The arguments below, except `quiet`, are for runs without one.
+        quiet: Shows no progress; by default it is shown in notebooks only.
+        items: Items, rows with a question, a table, or the path of a file.
+        contestant: Models or their specs.
+        contestants: Another spelling of `contestant`.
+        judge: Judges or their specs.
+        judges: Another spelling of `judge`.
+        ballot: Ballots, such as `score:1-5`, `choice+tie` or `ranking`.
+        ballots: Another spelling of `ballot`.
+        ledger: An open ledger or its path; default: `fullbench.ledger`.
+        samples: Answers of each contestant to each item.
+        question: Question for pictures without one.
+        labels: People's verdicts; they are added to the ledger and to the record.
+        pictures_from: Folders outside the current one from which pictures may be read.
     """
     contestant = _one_of("contestant", contestant, "contestants", contestants, ())
     judge = _one_of("judge", judge, "judges", judges, ())
@@ -430,8 +469,13 @@ def report(
 ) -> Tables:
     """Return the tables of `fullbench report`: leaderboards, agreement, consistency, unusable verdicts and cost.
 
-    `study` selects one study of a ledger. `corrected` puts leaderboards corrected by people's votes first. Ratings
-    count the strongest preference of a graded choice (`choice:5`) `strong` times.
+    Args:
+        verdicts: A record, an open ledger, or the path of a ledger.
+        against: Judge that the others are compared with; default: people, if they voted.
+        study: One study of the ledger.
+        corrected: Puts leaderboards corrected by people's votes first.
+        strong: Weight of the strongest preference of a graded choice (`choice:5`) in ratings.
+        seed: Seed of resampled intervals.
     """
     if isinstance(verdicts, Record):
         if study is not None:
@@ -458,7 +502,14 @@ def report(
 
 @explain_arguments
 def card(verdicts: Record | LedgerOrPath, judge: str, *, people: str = PEOPLE, seed: int = 0) -> cards.Card:
-    """Return the card of a judge (name or unique prefix): agreement with people, biases, consistency, cost."""
+    """Return the card of a judge: agreement with people, biases, consistency, cost.
+
+    Args:
+        verdicts: A record, an open ledger, or the path of a ledger.
+        judge: Name of the judge, or a unique prefix of it.
+        people: Name under which people's votes are stored.
+        seed: Seed of resampled intervals.
+    """
     if isinstance(verdicts, Record):
         names = record_display_names(verdicts)
         name = find_name(judge, verdicts.judges, names, "judge")

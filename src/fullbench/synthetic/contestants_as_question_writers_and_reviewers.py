@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from fullbench.core.ballot import LETTERS, Language
 from fullbench.core.language_and_words import length_of, words_of
-from fullbench.models import response_fences_and_parser as hearings
+from fullbench.models import response_fences_and_parser
 from fullbench.synthetic.answer_quality_measure import measure_quality
 from fullbench.synthetic.parsed_question_and_answer_types import Query, Task
 from fullbench.synthetic.question_wording_parsing_and_solving import (
@@ -69,7 +69,7 @@ class ReviewRequest:
 
 def parse_review_request(text: str) -> ReviewRequest | None:
     """Parse a prompt that requests a comparison; return None for other prompts."""
-    judging_request = hearings.parse_judging_request(text)
+    judging_request = response_fences_and_parser.parse_judging_request(text)
     query = None if judging_request is None else parse_question(judging_request.question)
     return (
         None

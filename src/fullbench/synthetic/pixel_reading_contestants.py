@@ -89,6 +89,7 @@ class Contestant:
 
     def _answer(self, prompt: Prompt) -> str:
         question = prompt.turns[-1]
+        # The text of `Sight` is part of the seed: another name of the class or of a field changes every answer.
         rng = random.Random(f"{self.sight}/{question.text}/{prompt.seed}")
         pictures = [picture for turn in prompt.turns for picture in turn.pictures]
         scene = self._scene_from_pictures(pictures)

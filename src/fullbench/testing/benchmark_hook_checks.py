@@ -218,7 +218,7 @@ def _check_submission(context: HookContext) -> None:
 
 def _check_installed(kind: plugin_entry_points.Kind, entry_points: Mapping[str, str] | None) -> None:
     for name in entry_points or {}:
-        assert name in plugin_entry_points.plugin_names(kind), f"{name!r} is not installed behind the door {kind}"
+        assert name in plugin_entry_points.plugin_names(kind), f"{name!r} is not installed as a plugin of type {kind}"
 
 
 def _check_bring(context: HookContext) -> None:

@@ -45,6 +45,7 @@ _TABLE_MODULES = (
 )
 """Importing these modules adds their tables to the metadata."""
 _WRITE = "fullbench_write"
+# Longer than any write of ours takes: only a stuck process makes a request fail.
 _BUSY_MS = 15_000
 _LOCK = 0x46424C47  # first key of our PostgreSQL advisory locks; the second is a hash of the name
 

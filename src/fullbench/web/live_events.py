@@ -28,11 +28,15 @@ from fullbench.web.route_access_connection_and_csrf_checks import Reader
 from fullbench.web.site_settings_and_worker_transfer import DAY
 from fullbench.web.words import key
 
+# One query of all workers per pause: news feel immediate, and the database rests.
 PAUSE = 0.5
+# Proxies close a connection that is silent for 30 to 60 seconds.
 PING = 15.0
 LIFE = 300.0
 """Seconds after which a stream ends; the browser reconnects and sends the last event id."""
+# Each holds a connection: the limit leaves sockets for pages.
 STREAMS = 1000
+# A person with many tabs must not take the places of others.
 STREAMS_OF_ONE = 12
 OVERLAP = 500
 """Each poll goes back by this many ids: a row with a smaller id may be committed later than one with a larger."""

@@ -31,6 +31,7 @@ from fullbench.web.words import LANGUAGES, Language, key, preferred_language, tr
 FOLDER = Path(__file__).parent
 LANGUAGE = "fullbench_language"
 FLASH = "fullbench_flash"
+# The longest that browsers keep a file whose address has its digest.
 YEAR = 365 * 24 * 3600
 
 OUR_WORDS = {key("overall"), key("task"), key("language")}
@@ -39,7 +40,7 @@ OUR_WORDS = {key("overall"), key("task"), key("language")}
 NAVIGATION: list[tuple[str, str, Role | None]] = [
     ("/", key("Results"), None),
     ("/work", key("Work"), "annotator"),
-    ("/organise", key("Studies"), "organiser"),
+    ("/organise", key("Campaigns"), "organiser"),
     ("/people", key("People"), "organiser"),
     ("/audit", key("Audit trail"), "organiser"),
 ]

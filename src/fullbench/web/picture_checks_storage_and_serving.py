@@ -39,6 +39,7 @@ SIZES = (240, 480, 960, 1920)
 VERSION = 2
 """Part of the address and of the ETag of a whole picture. Browsers cache pictures for a year: raise this number when
 `strip_metadata` drops more than before, so that no browser shows the old bytes."""
+# An animation is decoded frame by frame: few kilobytes can unpack to many gigabytes.
 FRAMES = 300
 _turns = BoundedSemaphore(2)
 """Pictures decoded at once: a large one takes a quarter of a gigabyte."""

@@ -32,6 +32,7 @@ API = "/api/"
 TURNS = 16
 """Maximum number of requests of one worker that hold a connection; fewer than the engine has."""
 _SAFE = {"GET", "HEAD", "OPTIONS"}
+# Ours have 43 characters; what is longer was not set by us and need not be hashed.
 _LONGEST_COOKIE = 200
 
 

@@ -18,7 +18,7 @@ from fullbench.benchmarks.mllm_judge.release.release_row import Review
 from fullbench.benchmarks.mllm_judge.tables import family_members
 from fullbench.core.model import Reply
 from fullbench.core.verdict_record import Record
-from fullbench.judges.model_written_texts_for_experiments import describe_pictures, lengthen_answers
+from fullbench.judges.model_written_texts_for_experiments import Describing, Lengthening
 from fullbench.judges.prompted_judge import Example
 from fullbench.testing import check_benchmark
 from tests.support.data_builders import Talker, png, words
@@ -117,7 +117,8 @@ def test_lengthening_makes_a_contestant_of_its_own():
             return Reply(prompt, error="no server", usage=Usage())
         return f"{old.text} {old.text} indeed." if old.contestant == "terse" else "short"
 
-    made = lengthen_answers(Talker(wordy), record.items.values(), answers)
+    task = Lengthening(list(record.items.values()), answers)
+    made = task.apply_replies(Talker(wordy).answer(task.prompts()))
     assert {response.contestant for response in made.responses} == {"terse+longer"}
     assert all(response.tags[LENGTHENS] == "terse" for response in made.responses)
     assert len(made.responses) == 8
@@ -129,7 +130,7 @@ def test_pictures_are_described_once_and_stand_in_for_themselves():
     record = mllm_judge.record()
     items = list(record.items.values())
     seer = Talker(lambda prompt: f"Seen: {prompt.turns[-1].pictures[0].digest[:6]}.")
-    made = describe_pictures(seer, items)
+    made = Describing(items).apply_replies(seer.answer(Describing(items).prompts()))
     assert len(seer.asked) == len({picture.digest for item in items for picture in item.pictures}) == 6
     assert all(item.captions == (f"Seen: {item.pictures[0].digest[:6]}.",) for item in made.items)
     talker = Talker(lambda prompt: "[[4]]")
@@ -142,7 +143,8 @@ def test_pictures_are_described_once_and_stand_in_for_themselves():
 
 def test_a_picture_that_could_not_be_described_is_said():
     items = list(mllm_judge.record().items.values())
-    made = describe_pictures(Talker(lambda prompt: Reply(prompt, error="no server")), items)
+    mute = Talker(lambda prompt: Reply(prompt, error="no server"))
+    made = Describing(items).apply_replies(mute.answer(Describing(items).prompts()))
     assert len(made.failures) == 6
     assert not any(item.captions for item in made.items)
 

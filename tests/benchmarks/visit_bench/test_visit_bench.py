@@ -25,7 +25,7 @@ from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.judges.fallback_reader import SecondReader
-from fullbench.judges.model_written_texts_for_experiments import compose_references
+from fullbench.judges.model_written_texts_for_experiments import Composing
 from fullbench.models.local.offline_models_for_tests import OfflineModel
 from fullbench.studies.run.study_items_responses_and_labels import load_benchmark_release
 from fullbench.testing import check_benchmark
@@ -135,7 +135,8 @@ def test_an_unknown_manner_is_refused():
 def test_references_are_composed_from_captions_and_then_verified():
     item = Item.ask("a", "What is it?", captions=("A red kite.",), reference=None)
     bare = Item.ask("b", "What is it?")
-    made = compose_references(OfflineModel("writer", lambda prompt: f"A kite. {len(prompt.turns)}"), [item, bare])
+    writer, task = OfflineModel("writer", lambda prompt: f"A kite. {len(prompt.turns)}"), Composing([item, bare])
+    made = task.apply_replies(writer.answer(task.prompts()))
     assert made.items[0].reference == "A kite. 2"
     assert made.items[0].tags["verified"] == "no"
     assert made.failures == ["b: no caption, so there is nothing to write the reference from"]

@@ -15,6 +15,7 @@ from fullbench.cli.all_commands import app
 from fullbench.stats.people.power_analysis import Votes, explained_share
 from fullbench.stats.ratings.corrected_ratings import corrected_ratings
 from tests.stats.worlds import POINTS, World, sampled
+from tests.support.commands import stdout_of
 
 
 def test_needed_is_the_reverse_of_what_votes_give():
@@ -76,12 +77,6 @@ def test_a_difference_that_is_told_is_found_as_often_as_promised():
     assert found / 300 == pytest.approx(0.8, abs=2.5 * (0.16 / 300) ** 0.5 + 0.02)
 
 
-def run(*words) -> str:
-    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.stdout
-
-
 def cells(text: str) -> dict[str, list]:
     (table,) = json.loads(text)
     return {row[0]: row[2:] for row in table["rows"]}
@@ -90,7 +85,7 @@ def cells(text: str) -> dict[str, list]:
 def test_the_command_answers_before_and_after_the_first_votes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table = cells(
-        run("power", "--contestants", 4, "--pairs", 4000, "--rho", 0.6, "--width", 30, "--votes", 500, "--json")
+        stdout_of("power", "--contestants", 4, "--pairs", 4000, "--rho", 0.6, "--width", 30, "--votes", 500, "--json")
     )
     # Four equal models, six pairs: a vote on a pair has the information 1/4; the covariance by hand.
     spread = POINTS**2 * np.linalg.pinv((4 * np.eye(4) - np.ones((4, 4))) / 6 / 4)
@@ -115,7 +110,7 @@ def test_the_command_answers_before_and_after_the_first_votes(tmp_path, monkeypa
                 if number < 60 and (number + place) % 2:
                     agrees = win if draw.random() < 0.8 else not win
                     ledger.add(case, Verdict.from_case(case, "human", (1.0, 0.0) if agrees else (0.0, 1.0), rater="安"))
-    seen_now = run("power", "--between", "alpha,伽马", "--width", 40, "--json")
+    seen_now = stdout_of("power", "--between", "alpha,伽马", "--width", 40, "--json")
     (table,) = json.loads(seen_now)
     assert table["notes"][0] == "From 90 votes and 600 pairs that judges ruled on."
     answers = cells(seen_now)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
 from pathlib import Path
 
-
-def write(path: Path, rows: Iterable[dict]) -> Path:
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-    return path
+from tests.support.commands import write_rows as write
 
 
 def files(folder: Path, count: int = 24, reasons: bool = False) -> dict[str, Path]:

@@ -9,15 +9,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from fullbench.cli.all_commands import app
 from fullbench.judges.critic_prompts_with_task_rules import RULES, load_critic_template
 from fullbench.training.critic.critic_judge import CutJudge
 from fullbench.training.critic.critic_metadata import Critic
 from fullbench.training.critic.data.encoding import Encoder
 from fullbench.training.critic.data.prompt_settings import PromptSettings
 from fullbench.training.critic.data.scored_answers import build_scored_answers, record_from_files
+from tests.support.commands import stdout_of as run
 from tests.support.commands import write_rows
 
 TASKS = ["Counting", "OCR", "Writing", "Coherence", "no such task"]
@@ -119,12 +118,6 @@ def plain(messages: list[dict]) -> tuple[tuple[str, str], ...]:
         words = content if isinstance(content, str) else "\n".join(part["text"] for part in content)
         told.append((message["role"], words))
     return tuple(told)
-
-
-def run(*words: object) -> str:
-    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.stdout
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])

@@ -1,4 +1,4 @@
-"""Studies on a real database: SQLite and PostgreSQL."""
+"""Campaigns on a real database: SQLite and PostgreSQL."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def test_the_form_draws_the_first_task_as_it_is_filled_in(live, browser, axe, tm
     # What is larger than the form may be is said before it is sent, and what was typed stays.
     large = [{"name": f"p{number}.png", "mimeType": "image/png", "buffer": b"0" * 9_000_000} for number in range(3)]
     page.set_input_files("#pictures", large)
-    page.click("text=Make the study")
+    page.click("text=Make the campaign")
     page.wait_for_selector("#refused:has-text('MB')")
     assert page.input_value("#criterion") == "counting"
     page.set_viewport_size({"width": 390, "height": 844})
@@ -188,7 +188,7 @@ def test_a_folder_is_drawn_when_it_is_there(live, browser, tmp_path):
     assert page.locator(".forecast dd").first.inner_text() == "2"
     page.fill("#name", "a folder")
     with new_page(page):
-        page.click("text=Make the study")
+        page.click("text=Make the campaign")
     page.goto(page.url + "/preview")
     assert page.locator(".asked img").evaluate("one => one.decode().then(() => one.naturalWidth)") > 0
     context.close()

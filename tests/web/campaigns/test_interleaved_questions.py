@@ -94,7 +94,7 @@ def test_dialogues_show_each_answer_under_its_turn_and_a_turn_shows_nothing_behi
     with read_transaction(app.state.engine) as connection:
         ((_, case, verdict),) = vote_export.vote_verdicts(connection, second)
     assert (verdict.criterion, case.responses[0].parts[-1][4:]) == ("turn 2", "compares"), "the case is the whole one"
-    with pytest.raises(InputError, match="people judge one criterion in a study"):
+    with pytest.raises(InputError, match="people judge one criterion in a campaign"):
         campaigns.CampaignPlan("all", "pair", criterion="each turn")
 
 

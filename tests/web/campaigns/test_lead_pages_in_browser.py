@@ -105,7 +105,7 @@ def test_a_study_goes_while_nobody_has_voted_in_it(live, lead):
         vote_storage.store_draft(desk, lease.token, {"reason": "half a"})
     lead.goto(f"/organise/{study.id}")
     lead.locator(".throw-away summary").click()
-    follow(lead, lead.get_by_role("button", name="Throw the study away"))
+    follow(lead, lead.get_by_role("button", name="Throw the campaign away"))
     assert lead.url.endswith("/organise")
     with read_transaction(live.engine) as connection:
         assert campaigns.find_campaign(connection, study.id) is None
@@ -130,7 +130,7 @@ def test_a_study_is_changed_closed_and_opened_while_people_work(live, lead):
     }  # fmt: skip
     lead.uncheck("[name=reason]")
     follow(lead, lead.get_by_role("button", name="Change how it is run"))
-    for button, message in (("Close the study", "closed"), ("Open it again", "open")):
+    for button, message in (("Close the campaign", "closed"), ("Open it again", "open")):
         follow(lead, lead.get_by_role("button", name=button))
         assert message in lead.inner_text("main .flash:visible")
     lead.goto(f"/organise/{study.id}/preview?at=1")

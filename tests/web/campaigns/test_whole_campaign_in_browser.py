@@ -81,7 +81,7 @@ def make_study(boss, folder, **fields):
     (folder / "items.jsonl").write_bytes(lines(items).read())
     (folder / "responses.jsonl").write_bytes(lines(answers).read())
     boss.goto("/organise")
-    boss.click("text=New study")
+    boss.click("text=New campaign")
     boss.wait_for_selector(".kinds")
     follow(boss, boss.locator("a[href='/organise/new?kind=pair']"))
     boss.fill("#name", "Which answer is better?")
@@ -135,7 +135,7 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
     make_study(boss, tmp_path, votes="3", most="5")
     assert axe(boss) == []
     boss.select_option("#settled_by", "all")
-    boss.click("text=Make the study")
+    boss.click("text=Make the campaign")
     boss.wait_for_selector("#board")
     path = "/work/" + boss.url.rpartition("/")[2]
     keys, offline, mouse = enter("Kim", "annotator"), enter("王芳", "annotator"), enter("Max", "annotator")
@@ -235,7 +235,7 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
     with reader.expect_response(lambda response: "/events" in response.url):
         reader.goto("/")
     assert "model-red" not in reader.locator("main").inner_text()
-    follow(boss, boss.locator("text=Close the study"))
+    follow(boss, boss.locator("text=Close the campaign"))
     follow(boss, boss.locator("text=Put the votes into the ledger"))
     boss.wait_for_selector(".flash")
     with Ledger(site.settings.data / "site.ledger", read_only=True) as ledger:
@@ -258,7 +258,7 @@ def test_a_task_that_comes_while_a_vote_is_on_its_way_stays_in_view(site, enter,
     """The next task is late and the vote later still; the page must not be loaded again under the person's hands."""
     boss = enter("Olga", "organiser")
     make_study(boss, tmp_path, votes="1", most="1")
-    boss.click("text=Make the study")
+    boss.click("text=Make the campaign")
     boss.wait_for_selector("#board")
     page = enter("Kim", "annotator")
     page.add_init_script("""

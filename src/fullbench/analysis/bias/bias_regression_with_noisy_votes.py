@@ -142,11 +142,13 @@ def pair_rows(comparison: PeopleComparison, judge: str) -> Rows | None:
 
 
 def _effect_finding(
-    judge: str, bias_and_metric: tuple[str, str], effect: Effect, opening: str, leans: tuple[str, str]
+    judge: str, bias_and_metric: tuple[str, str], effect: Effect, opening: str, bias_notes: tuple[str, str]
 ) -> Finding:
     one_vote, value = effect.way == BOUNDS, effect.estimate.value
     why = Note("bias.shift-by-scale") if bias_and_metric[0] == "high score" else ""
-    return Finding(judge, *bias_and_metric, effect.estimate, None, opening, effect.p, value, *leans, one_vote, 0.0, why)
+    return Finding(
+        judge, *bias_and_metric, effect.estimate, None, opening, effect.p, value, *bias_notes, one_vote, 0.0, why
+    )
 
 
 def _metric_label(name: str, ballot: str) -> str:
@@ -192,15 +194,15 @@ def _ballot_findings(
         yield from _length_correlation_findings(judge, rows, words, on)
     if "words" in by_trait:
         opening = Note("probes.twice", value=by_trait["words"].estimate.value)
-        leans = (BIAS_NOTES["long-gain"], BIAS_NOTES["long-lose"])
+        bias_notes = (BIAS_NOTES["long-gain"], BIAS_NOTES["long-lose"])
         yield _effect_finding(
-            judge, ("length", _metric_label("marks for twice the words", on)), by_trait["words"], opening, leans
+            judge, ("length", _metric_label("marks for twice the words", on)), by_trait["words"], opening, bias_notes
         )
     if "own" in by_trait:
         opening = Note("probes.own-scores", value=by_trait["own"].estimate.value)
-        leans = (BIAS_NOTES["own"], BIAS_NOTES["hard-on-own"])
+        bias_notes = (BIAS_NOTES["own"], BIAS_NOTES["hard-on-own"])
         yield _effect_finding(
-            judge, ("ego", _metric_label("extra marks for its own", on)), by_trait["own"], opening, leans
+            judge, ("ego", _metric_label("extra marks for its own", on)), by_trait["own"], opening, bias_notes
         )
     if "own" in traits:
         yield from _own_above(judge, rows, is_own, why, on)
@@ -361,8 +363,8 @@ def _entropy_findings(judge: str, rows: Rows, on: str) -> Iterator[Finding]:
         return
     # A judge that always gives the same mark has no interval, because no item differs.
     fewer = not theirs.why and ours.why in {"", NO_SPREAD} and ours.high < theirs.low
-    lean = Note("bias.fewer-marks") if fewer else Note("bias.no-fewer-marks")
-    says = Note("probes.entropy", ours=ours.value, theirs=theirs.value, finding=lean)
+    finding_note = Note("bias.fewer-marks") if fewer else Note("bias.no-fewer-marks")
+    says = Note("probes.entropy", ours=ours.value, theirs=theirs.value, finding=finding_note)
     yield Finding(judge, "scale", _metric_label("entropy in bits", on), ours, theirs, says)
 
 
@@ -444,9 +446,11 @@ def _first_shown(judge: str, rows: Rows, effect: Effect | None, why: str) -> Ite
         (rows.vote[is_decided_vote] > 0).astype(np.float64), rows.vote_item()[is_decided_vote]
     )
     opening = Note("probes.position", ours=format_percent(ours), theirs=format_percent(theirs))
-    leans = (BIAS_NOTES["first-place"], BIAS_NOTES["second-place"])
+    bias_notes = (BIAS_NOTES["first-place"], BIAS_NOTES["second-place"])
     bias_and_metric = ("position", "first shown wins")
-    yield _share_finding(judge, bias_and_metric, opening, shares=(ours, theirs), leans=leans, effect=effect, why=why)
+    yield _share_finding(
+        judge, bias_and_metric, opening, shares=(ours, theirs), bias_notes=bias_notes, effect=effect, why=why
+    )
 
 
 def _share_finding(
@@ -455,7 +459,7 @@ def _share_finding(
     opening: str,
     *,
     shares: tuple[Estimate, Estimate],
-    leans: tuple[str, str],
+    bias_notes: tuple[str, str],
     effect: Effect | None,
     why: str,
 ) -> Finding:
@@ -463,7 +467,7 @@ def _share_finding(
     if effect is None:
         return Finding(judge, *bias_and_metric, *shares, _unclaimed_note(opening, why))
     value, one_vote = effect.estimate.value, effect.way == BOUNDS
-    return Finding(judge, *bias_and_metric, *shares, opening, effect.p, value, *leans, one_vote)
+    return Finding(judge, *bias_and_metric, *shares, opening, effect.p, value, *bias_notes, one_vote)
 
 
 def _own_wins(judge: str, rows: Rows, lead: Floats, effect: Effect | None, why: str) -> Finding:
@@ -477,6 +481,8 @@ def _own_wins(judge: str, rows: Rows, lead: Floats, effect: Effect | None, why: 
     ours = own_share(rows.single_marks, rows.verdict_row, int((lead[rows.verdict_row] != 0).sum()))
     theirs = own_share(rows.vote, rows.response, int((_is_first(rows) & (lead[rows.response] != 0)).sum()))
     opening = Note("probes.own-pairs", ours=format_percent(ours), theirs=format_percent(theirs))
-    leans = (BIAS_NOTES["own"], BIAS_NOTES["hard-on-own"])
+    bias_notes = (BIAS_NOTES["own"], BIAS_NOTES["hard-on-own"])
     bias_and_metric = ("ego", "own answers preferred")
-    return _share_finding(judge, bias_and_metric, opening, shares=(ours, theirs), leans=leans, effect=effect, why=why)
+    return _share_finding(
+        judge, bias_and_metric, opening, shares=(ours, theirs), bias_notes=bias_notes, effect=effect, why=why
+    )

@@ -54,7 +54,7 @@ SHORT_NOTES = {
 class Finding:
     """A bias estimate for the judge, the same for people if available, and a sentence.
 
-    `lean` is the difference that would be a bias: `more` describes it above zero, `less` below zero. `p` is the
+    `bias_size` is the difference that would be a bias: `more` describes it above zero, `less` below zero. `p` is the
     p-value of "no bias", or None for a metric that claims none. `one_vote`: each response has only one vote, so
     people's errors are unknown. `null` is what `value` is without any bias, or None if the test is of something else.
     `unclaimed` is the reason if the intervals suggest a bias and the test shows none.
@@ -68,7 +68,7 @@ class Finding:
     people: Estimate | None
     opening: str
     p: float | None = None
-    lean: float = 0.0
+    bias_size: float = 0.0
     more: str = ""
     less: str = ""
     one_vote: bool = False
@@ -80,7 +80,7 @@ class Finding:
     @property
     def claim(self) -> str:
         """Return the bias in words, in the direction of the estimate."""
-        return self.more if self.lean > 0 else self.less
+        return self.more if self.bias_size > 0 else self.less
 
     @property
     def needs_second_vote(self) -> bool:

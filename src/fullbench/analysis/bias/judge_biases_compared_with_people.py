@@ -140,10 +140,12 @@ def _winners_in_both_orders(pairs: Columns) -> tuple[Array, Array, Array]:
         pairs.study, pairs.item, pairs.criterion, pairs.ballot, pairs.trial, pairs.rater,
         np.minimum(first_response, second_response), np.maximum(first_response, second_response),
     )  # fmt: skip
-    leans = np.full((2, len(where)), np.nan)
-    leans[(first_response > second_response).astype(np.int64), pair] = np.sign(pairs.mark[at] - pairs.mark[at + 1])
-    both = ~np.isnan(leans).any(axis=0)
-    return leans[0, both], leans[1, both], pairs.item[where[both]]
+    first_mark_signs = np.full((2, len(where)), np.nan)
+    first_mark_signs[(first_response > second_response).astype(np.int64), pair] = np.sign(
+        pairs.mark[at] - pairs.mark[at + 1]
+    )
+    both = ~np.isnan(first_mark_signs).any(axis=0)
+    return first_mark_signs[0, both], first_mark_signs[1, both], pairs.item[where[both]]
 
 
 def _copying_findings(judge: str, pairings: Sequence[Pairing], example: str | None) -> Iterator[Finding]:

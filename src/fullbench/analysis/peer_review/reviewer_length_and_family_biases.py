@@ -156,8 +156,8 @@ def reviewer_bias_table(record: Record, families: Mapping[str, str] | None = Non
             if test is None:
                 notes.append(Note("peers.tables.no-test", name=word_note(name), criterion=criterion, why=counts.why))
             try:
-                lean = estimate_bias(reviews, record, criterion, name, lookup_family)
-                metrics += [lean.share, lean.p]
+                bias_estimate = estimate_bias(reviews, record, criterion, name, lookup_family)
+                metrics += [bias_estimate.share, bias_estimate.p]
             except Undefined as reason:
                 metrics += [None, None]
                 notes.append(

@@ -104,12 +104,19 @@ def _within_pairs(votes: Votes, size: int) -> Floats:
 
 def _bias_row(what: str, model: Callable[[], VoteModel], toward: Floats) -> list[Cell]:
     try:
-        leaning = model().estimate_bias(toward)
+        bias_estimate = model().estimate_bias(toward)
     except Undefined as reason:
         return [what, "", None, None, _unknown_note(), error_sentence(reason)]
-    is_warning = leaning.p < ALPHA and leaning.size > 0
+    is_warning = bias_estimate.p < ALPHA and bias_estimate.size > 0
     why = Note("peers.warnings.cannot-tell")
-    return [what, "", leaning.share, leaning.p, _state_note(is_warning=is_warning), why if is_warning else ""]
+    return [
+        what,
+        "",
+        bias_estimate.share,
+        bias_estimate.p,
+        _state_note(is_warning=is_warning),
+        why if is_warning else "",
+    ]
 
 
 def _mutual_bias_rows(reviews: Reviews) -> Iterator[list[Cell]]:

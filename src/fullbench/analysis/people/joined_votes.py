@@ -249,8 +249,8 @@ def _one_row_per_set(
     names = {**columns.names, "rater": ("", *raters)}
     rater = np.where(votes, 0, columns.rater.astype(np.int64) + 1)
     trial = np.where(votes, 0, columns.trial.astype(np.int64))
-    ruled_on = replace(columns, contestant=contestant, sample=sample, mark=mark)
-    return replace(ruled_on, names=names, rater=rater, trial=trial).rows(selection)
+    joined_columns = replace(columns, contestant=contestant, sample=sample, mark=mark)
+    return replace(joined_columns, names=names, rater=rater, trial=trial).rows(selection)
 
 
 Panels = dict[tuple[int, ...], list[tuple[int, list[int]]]]

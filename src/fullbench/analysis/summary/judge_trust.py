@@ -249,11 +249,6 @@ def _doubts(known: Trust) -> list[str]:
     return reasons
 
 
-def worst_trust(trusts: Sequence[Trust]) -> Trust:
-    """Return the entry with the worst word, the first of equals."""
-    return max(trusts, key=lambda trust: TRUST_WORDS.index(trust.word))
-
-
 def trust_note(word: TrustWord) -> Note:
     """Return the word as a translatable note."""
     return word_note(word)

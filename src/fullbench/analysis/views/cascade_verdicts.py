@@ -171,7 +171,7 @@ def decide_cases(cascade: Cascade, verdicts: Sequence[Verdict]) -> Iterator[tupl
             theirs = tuple(people[place][response_key] for response_key in verdict.shown_responses)
             yield view_verdict(cascade, verdict, theirs, BY_PEOPLE), "people"
         elif second is None and cascade.agreement is None:
-            yield view_abstention(cascade, verdict, f"{cascade.large} has not ruled on it yet"), "open"
+            yield view_abstention(cascade, verdict, f"{cascade.large} has not judged it yet"), "open"
         elif second is None or second.marks is None or (cascade.waits and not trust):
             waits = cascade.waits
             yield (

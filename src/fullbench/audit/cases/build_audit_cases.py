@@ -423,6 +423,7 @@ def _attack_case(scene_question: SceneQuestion, item: Item, attack: Attack, numb
     )
 
 
+# Random scenes tried until one has the property that a case needs.
 DRAWS = 40
 
 

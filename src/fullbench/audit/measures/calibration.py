@@ -13,6 +13,7 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note, word_note
 
+# A quick audit has some hundred verdicts: more bins would hold too few each.
 BINS = 5
 MIN_VERDICTS = 10
 """With fewer verdicts that have a confidence, no calibration is reported."""

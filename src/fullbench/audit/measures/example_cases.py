@@ -9,6 +9,7 @@ from fullbench.audit.measures.picture_use import plain_pairs
 from fullbench.audit.measures.verdicts_with_truth import JudgedCase
 from fullbench.reports.html_page import Exhibit
 
+# Each exhibit embeds its pictures; a page that people mail must stay small.
 EXHIBITS_PER_SECTION = 8
 
 

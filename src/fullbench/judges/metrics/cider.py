@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from fullbench.errors import InputError
 from fullbench.judges.metrics.ngram_overlap import Words, count_ngrams
 
+# CIDEr-D's n-grams of 1 to 4 words.
 _ORDER = 4
 _SIGMA = 6.0  # width of the Gaussian penalty for a difference in length
 _Vector = tuple[dict[tuple[str, ...], float], float]

@@ -13,6 +13,7 @@ from typing import Any
 
 from fullbench.errors import InputError
 
+# CLIP's QuickGELU is x * sigmoid(1.702 x), which is silu(1.702 x) / 1.702.
 SLOPE = 1.702
 
 

@@ -28,6 +28,7 @@ _Key = tuple[str, str]
 _Outcomes = list[float | str]
 _Batch = dict[_Key, None]
 """Pictures of a batch in order, with fast lookup."""
+# Pairs share pictures, so scores are kept; the oldest go first in a study of millions.
 _MAX_SCORES = 100_000
 _MAX_RUNNING_BATCHES = 5
 

@@ -48,6 +48,7 @@ COMPILE_CHOICES = ("no", "yes")
 _READERS = 2
 _CORES = 4
 """With at least this many cores, pictures for a GPU are decoded in processes; with fewer, that saves nothing."""
+# Embeddings are kept for prompts that come again; some kilobytes each.
 _MAX_PROMPTS = 10_000
 _QUEUES = "32"
 """Number of CUDA queues. Streams that share a queue wait for each other: with the default eight, decoding a batch

@@ -32,7 +32,9 @@ from fullbench.secret_masking_and_text_escapes import mask_secret_in_bytes, mask
 
 ENDED_STATUSES = frozenset({"completed", "failed", "expired", "cancelled"})
 PAGE_SIZE = 100
+# Files of a batch have up to 200 MB and are never in memory whole.
 _CHUNK = 1 << 18
+# Services store result files with another provider; the key is not sent there.
 _REDIRECTS = 5
 _LONGEST_LINE = 64 << 20
 """A longer line is written in parts, so that it needs no more memory."""

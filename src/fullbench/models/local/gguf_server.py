@@ -29,6 +29,7 @@ SLOTS = 2
 """Number of prompts answered at a time."""
 CONTEXT = 4096
 """Tokens that one prompt and its reply may have together."""
+# The header with all settings; hashing gigabytes of weights would take a minute.
 _HEAD = 2**20
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 _WEIGHTS = {".safetensors", ".bin", ".pt", ".pth"}
+# Both ends and the size of a weights file: reading all of it would take longer than loading it.
 _END = 65536
 
 

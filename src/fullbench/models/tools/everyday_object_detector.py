@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SURE = 0.5
 """Objects with a lower confidence are not noted."""
 OVERLAP = 0.4
+# Input size of the network.
 _SIDE = 320
 _WEIGHTS = "frozen_inference_graph.pb"
 _GRAPH = "ssd_mobilenet_v3_large_coco_2020_01_14.pbtxt"

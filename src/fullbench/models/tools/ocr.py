@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 SURE = 0.75
 """Lines with a lower confidence are not noted."""
+# Larger pictures are scaled down to this. Part of the version, since it changes what is read.
 LONGEST = 1600
 NARROWEST = 4
 """Pictures with a larger aspect ratio are padded: the reader enlarges the shorter side, and a strip of three

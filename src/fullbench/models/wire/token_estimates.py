@@ -16,6 +16,7 @@ from typing import Literal
 from fullbench.core.model import Prompt
 from fullbench.models.wire.image_encoding import Limit, measure_picture
 
+# About a picture of 1,000 x 1,200 pixels: an estimate that is rather too high than too low.
 UNKNOWN_SIZE = 1_600
 Rule = Callable[[int, int], int]
 Source = Literal["published", "measured", "unknown"]

@@ -57,7 +57,7 @@ def estimate_change_effects(
     >>> print(found.effects[0], round(found.effects[0].p, 3))
     1.638 [0.580, 2.730] n=24 0.023
     """
-    outcomes, doses, places = finite_column(wins), finite_column(strength), finite_column(first)
+    outcomes, strengths, places = finite_column(wins), finite_column(strength), finite_column(first)
     if len(outcomes) == 0:
         raise Undefined(Note("undefined.nothing-was-changed"))
     names, sorts = list(dict.fromkeys(change)), list(dict.fromkeys(sort))
@@ -65,12 +65,12 @@ def estimate_change_effects(
     of_sort = np.array([sorts.index(name) for name in sort])
     _, items = label_codes(np.asarray(item))
     design = np.zeros((len(outcomes), len(names) + len(sorts)))
-    design[np.arange(len(outcomes)), which] = doses
+    design[np.arange(len(outcomes)), which] = strengths
     design[np.arange(len(outcomes)), len(names) + of_sort] = places
     coefficients = _ridge_fit(design, outcomes, len(sorts))
     place_offset = coefficients[len(names) + of_sort] * places
     effects = tuple(
-        _effect_estimate(outcomes[rows], doses[rows], place_offset[rows], items[rows])
+        _effect_estimate(outcomes[rows], strengths[rows], place_offset[rows], items[rows])
         for rows in (which == place for place in range(len(names)))
     )
     other_effects = design[:, : len(names)] @ coefficients[: len(names)]
@@ -147,8 +147,8 @@ def _firth_effect(outcomes: Floats, strength: Floats, offset: Floats) -> float:
         chance = _logistic_chance(effect * strength + offset)
         spread = chance * (1 - chance)
         information = float((strength**2 * spread).sum())
-        lean = float((strength**3 * spread * (1 - 2 * chance)).sum()) / (2 * max(information, 1e-12))
-        return float((strength * (outcomes - chance)).sum()) + lean
+        score_correction = float((strength**3 * spread * (1 - 2 * chance)).sum()) / (2 * max(information, 1e-12))
+        return float((strength * (outcomes - chance)).sum()) + score_correction
 
     if pull(-MOST) <= 0:
         return -MOST
@@ -193,9 +193,9 @@ def least_detectable_effect(strength: Numbers, level: float, power: float = 0.8)
 
 
 @lru_cache(maxsize=256)
-def _least_detectable_effect(doses: tuple[float, ...], level: float, power: float) -> float | None:
+def _least_detectable_effect(strengths: tuple[float, ...], level: float, power: float) -> float | None:
     """Cached, because all judges of an audit share one design."""
-    steps = np.array(doses)
+    steps = np.array(strengths)
     # Strengths are multiples of one half, as in the test itself.
     halves = np.rint(2 * steps).astype(np.int64)
     even = _sum_distribution(halves, np.full(len(halves), 0.5))

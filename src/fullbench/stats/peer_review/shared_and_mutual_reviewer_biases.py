@@ -144,9 +144,9 @@ def _screen_mutual_biases(votes: Votes, contestants: int) -> list[MutualBias]:
     favouring: list[MutualBias] = []
     for _, first, second in sorted(screened_pairs)[:_MOST_SCREENED_PAIRS]:
         toward = _each_other(votes, first, second)
-        leaning = _left_out_bias(votes, contestants, toward)
-        if leaning.t > 0:
-            favouring.append(MutualBias(first, second, leaning.size, min(1.0, leaning.p * len(pairs))))
+        bias_estimate = _left_out_bias(votes, contestants, toward)
+        if bias_estimate.t > 0:
+            favouring.append(MutualBias(first, second, bias_estimate.size, min(1.0, bias_estimate.p * len(pairs))))
     return sorted(favouring, key=lambda pair: pair.p)
 
 

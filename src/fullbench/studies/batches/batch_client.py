@@ -16,6 +16,7 @@ from fullbench.studies.batches.batch_folders import ERRORS, OUTPUT, REQUESTS, Ba
 if TYPE_CHECKING:
     from fullbench.models.batch_services.base import BatchOrder, BatchServer, CreatedBatch
 
+# After an unclear answer, the batch may exist: it is looked up before it is created again, so that nobody pays twice.
 CREATE_TRIES = 4
 
 

@@ -135,7 +135,9 @@ def contestant_from_batch_files(
 
 
 UNSUCCESSFUL_STATUSES = frozenset({"failed", "expired", "cancelled"})
+# A small batch may end soon ...
 FIRST_WAIT = 5.0
+# ... and a large one takes hours: polling more often only counts against rate limits.
 LONGEST_WAIT = 300.0
 
 

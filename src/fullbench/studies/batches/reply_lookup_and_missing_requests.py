@@ -18,6 +18,7 @@ from fullbench.models.chat_model import ChatModel
 from fullbench.models.wire.batch_lines import BATCH_PRICE_SHARE, parse_batch_line, reply_from_line, request_line
 from fullbench.studies.batches.batch_folders import NAMES, REQUESTS, BatchFolder, BatchState, BatchStore
 
+# The lowest limits of the services: OpenAI's, for requests and for bytes of one batch.
 REQUESTS_MAX = 50_000
 BYTES_MAX = 200_000_000
 

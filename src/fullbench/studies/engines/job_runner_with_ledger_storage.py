@@ -92,6 +92,7 @@ def _text_problem(outcome: Any) -> str:
     return ""
 
 
+# One query for this many tasks: a far database costs one round trip each.
 LOOKUP = 512
 SLOW_LOOKUP, MOST_LOOKED_UP = 0.05, 4_096
 """A slower lookup (in seconds), as in a remote ledger, is done ahead from then on. The chunk grows up to the maximum

@@ -37,6 +37,7 @@ from fullbench.studies.engines.ray_worker_pool import (
 from fullbench.studies.engines.task_serialisation_for_ray import PictureStore
 
 NAMESPACE = "fullbench"
+# A head node that does not accept a connection by then is gone, not slow.
 KNOCK_SECONDS = 5
 MAX_MISSED_BEATS = 2
 """The head counts as lost after this many failed connections in a row."""

@@ -19,7 +19,9 @@ from fullbench.models.net.rate_limits import use_rate_limits
 from fullbench.studies.engines.cluster_rate_limits import WorkerRateLimits
 from fullbench.studies.engines.judge_or_contestant_job_and_recipe import Ask, Recipe
 
+# Tasks sent before the pace is known ...
 AHEAD = 16
+# ... and at most: they wait in the memory of the worker.
 MOST_AHEAD = 512
 LINGER = 0.02  # seconds to wait for more outcomes after the first, so that one turn returns several
 LONGEST_TURN = 0.5  # must stay below MAX_SILENCE_SECONDS

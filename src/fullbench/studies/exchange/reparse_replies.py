@@ -13,6 +13,7 @@ from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.judges.reply_reader_that_ignores_quoted_prompt_texts import read_reply
 from fullbench.ledger.ledger import Ledger
 
+# Texts of one batch are in memory together.
 CHUNK = 500
 
 

@@ -27,6 +27,7 @@ from fullbench.stats.ratings.sequential_intervals import Look, compute_look, nex
 from fullbench.studies.engines import Budget, JobCounts, Stop, Watch
 from fullbench.studies.leaderboards.growing_leaderboard import Board, match_cases, match_price
 
+# Pairs are chosen again after each round: shorter rounds choose better and take longer.
 ROUND = 32
 _FIRST = 4
 """Number of matches per pair before the data choose the next ones."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fullbench.stats.array_checks import Floats
 
 Schedule = Literal["uniform", "adaptive"]
+# Pairs are chosen again after each round: shorter rounds choose better and take longer.
 _ROUND = 32
 # With fewer items, the interval that the board shows is too uncertain for a decision to stop.
 _ITEMS = 12

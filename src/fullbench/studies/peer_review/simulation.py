@@ -119,9 +119,9 @@ def simulate_reviews(setting: SimulationSetting, seed: int) -> SimulatedReviews:
     rng = np.random.default_rng([seed, setting.models, setting.images])
     image, reviewer, first, second = full_design(size, setting.images)
     quality = np.clip(skill + setting.spread * rng.standard_normal((setting.images, size, size)), 0, 1)
-    sight = able.copy()
+    picture_ability = able.copy()
     colluding, lazy, blind = _assign_cheats(setting, cheats)
-    sight[blind] = 0.0
+    picture_ability[blind] = 0.0
     gap = 4 * (quality[image, reviewer, first] - quality[image, reviewer, second])
     length = words + setting.length_spread * further.standard_normal((setting.images, size, size))
     lead = length[image, reviewer, first] - length[image, reviewer, second]
@@ -136,7 +136,7 @@ def simulate_reviews(setting: SimulationSetting, seed: int) -> SimulatedReviews:
     worth, usable_by_part = {}, {}
     for part in (CORRECTNESS, VISUAL):
         noise = setting.noise * (1.5 - able[reviewer]) * 2**0.5 * rng.standard_normal(len(first))
-        outcomes = _outcomes_from_lead(sight[reviewer] * gap + liking + noise)
+        outcomes = _outcomes_from_lead(picture_ability[reviewer] * gap + liking + noise)
         outcomes = np.where(idle & (rng.uniform(size=len(first)) < LAZINESS), 0.5, outcomes)
         outcomes = np.where(ally == 0, outcomes, (ally + 1) / 2)
         usable_by_part[part] = rng.uniform(size=len(first)) >= setting.unusable

@@ -35,6 +35,7 @@ from fullbench.studies.run.missing_pictures import count_prompt_pictures, prompt
 from fullbench.studies.run.own_answers_of_judges import WHAT, group_requests
 from fullbench.studies.run.progress_display import format_duration
 
+# Prompts of so many cases are rendered to estimate tokens; the plan shows that it is a sample.
 SAMPLE = 200
 _COUNTS = ("stored_count", "due", "calls", "tokens_in", "tokens_out")
 _Task = TypeVar("_Task")

@@ -58,6 +58,7 @@ from fullbench.studies.study_file import Study, own_cases
 if TYPE_CHECKING:
     from fullbench.columns.verdict_columns import Columns
 
+# Keys in memory at once; a study may have millions of cases.
 _KEYS_AT_ONCE = 5_000
 
 
@@ -135,7 +136,7 @@ class StudyRun(BaseRun):
         if study.cases is not None:
             self.selected_response_sets = read_response_sets(study.cases)
             self.messages.append(
-                f"Only the {len(self.selected_response_sets):,} sets of responses that {study.cases} lists are heard."
+                f"Only the {len(self.selected_response_sets):,} sets of responses that {study.cases} lists are judged."
             )
 
     def _add_rubrics(self, requested_study: Study) -> None:

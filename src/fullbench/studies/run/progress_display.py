@@ -17,7 +17,9 @@ from fullbench.studies.engines import JobCounts, Watch
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+# Lines in a log file: more would drown what matters.
 _EVERY = 5.0
+# A terminal cannot show more, and drawing must not slow the calls.
 _REDRAW = 0.1
 _MIN_RATE_SECONDS = 0.05
 """The first outcome alone gives no rate."""

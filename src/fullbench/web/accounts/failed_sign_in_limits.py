@@ -19,9 +19,11 @@ from sqlalchemy import Connection, delete, func, insert, select
 from fullbench.web.accounts.account_and_shared_site_tables import attempts
 from fullbench.web.accounts.random_ids_digests_and_site_key import sign_parts
 
+# Seconds that a failure counts. Short, so that a person who mistyped a password need not ask anybody for help.
 WINDOW = 15 * 60.0
 PAIR_LIMIT = 10
 """Failures of one name from one address, or from a browser in which it signed in before."""
+# Higher than for one name: a whole laboratory may share one address.
 ADDRESS_LIMIT = 60
 NAME_LIMIT = 300
 """Failures of one name from everywhere: more come from a guessing machine, not from a person."""

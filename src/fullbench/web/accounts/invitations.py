@@ -16,6 +16,7 @@ from fullbench.web.accounts.users import Role, User
 from fullbench.web.site_settings_and_worker_transfer import DAY
 from fullbench.web.words import key
 
+# Long enough for a holiday; not for ever, because whoever has the link gets the account.
 LASTING = 7 * DAY
 FIRST = "first start"
 

@@ -13,7 +13,9 @@ from fullbench.errors import InputError
 from fullbench.web.words import key
 
 SHORTEST = 10
+# Argon2 would hash any length, and its time grows with it.
 LONGEST = 256
+# Refuses `aaaaaaaaaa` and `1212121212`, which are long enough.
 _FEW = 4
 _turns = BoundedSemaphore(4)
 """A hash takes 64 MB, so at most this many run at once; a flood of sign-ins waits instead of filling the memory."""

@@ -46,15 +46,15 @@ from fullbench.web.campaigns.votes.vote_storage import VoteConflict
 from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.route_access_connection_and_csrf_checks import Database, base_of, engine_of, settings_of
 
-router = APIRouter(prefix="/api/v1", responses=RESPONSES, tags=["studies"])
+router = APIRouter(prefix="/api/v1", responses=RESPONSES, tags=["campaigns"])
 Text = Annotated[str, Field(max_length=20_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 KindName = Literal["pair", "score", "rank", "agree", "rate", "verify", "write", "rewrite"]
 
 
-class StudyShown(Shape):
-    """A study and how far it is."""
+class CampaignShown(Shape):
+    """A campaign and its progress."""
 
     id: str
     name: str
@@ -67,7 +67,7 @@ class StudyShown(Shape):
     voted: int
     wanted: int
     notes: list[str]
-    """What the study leaves out of what it was made of, and how far its creation is."""
+    """Data that the campaign leaves out, and the progress of its creation."""
 
 
 class ItemWish(Shape):
@@ -89,8 +89,8 @@ class ResponseWish(Shape):
     pictures: Annotated[tuple[Digest, ...], Field(max_length=50)] = ()
 
 
-class StudyWish(Shape):
-    """A study to be made of items and responses: of the kinds pair, score, rank, rate, verify and write."""
+class CampaignWish(Shape):
+    """A new campaign from items and responses: of the kinds pair, score, rank, rate, verify and write."""
 
     name: Name
     kind: KindName
@@ -158,11 +158,11 @@ def require_campaign(connection: Connection, study_id: str) -> Campaign:
     """Return the campaign with this id, or raise a 404."""
     campaign = campaigns.find_campaign(connection, study_id)
     if campaign is None:
-        raise HTTPException(404, "there is no such study")
+        raise HTTPException(404, "there is no such campaign")
     return campaign
 
 
-def describe_campaign(connection: Connection, campaign: Campaign) -> StudyShown:
+def describe_campaign(connection: Connection, campaign: Campaign) -> CampaignShown:
     """Return a campaign in the form that the API shows."""
     vote_progress = campaign_progress(connection, campaign, time.time())
     creation_progress = resumable_task_creation.progress_of(connection, campaign.id)
@@ -170,7 +170,7 @@ def describe_campaign(connection: Connection, campaign: Campaign) -> StudyShown:
         *([] if creation_progress is None else [creation_progress.note]),
         *omitted_data_counts.omitted_counts_of(campaign).notes(),
     ]
-    return StudyShown(
+    return CampaignShown(
         id=campaign.id,
         name=campaign.name,
         kind=campaign.kind_name,
@@ -186,18 +186,18 @@ def describe_campaign(connection: Connection, campaign: Campaign) -> StudyShown:
 
 
 @router.get("/studies")
-def list_studies(
+def list_campaigns(
     _caller: Annotator, connection: Database, start: Annotated[int, Query(ge=0, le=1_000_000)] = 0, limit: Limit = 50
-) -> Page[StudyShown]:
-    """Studies, the newest first."""
+) -> Page[CampaignShown]:
+    """Campaigns, the newest first."""
     page_campaigns = campaigns.list_campaigns(connection, start=start, count=limit)
     rows = [describe_campaign(connection, campaign) for campaign in page_campaigns]
     return Page(rows=rows, next=str(start + limit) if len(page_campaigns) == limit else None)
 
 
 @router.post("/studies", status_code=201)
-def make_study(request: Request, caller: Organiser, wish: StudyWish) -> StudyShown:
-    """Make a study; it is open at once, unless it is to be a draft. A large one opens when its tasks are created."""
+def create_campaign(request: Request, caller: Organiser, wish: CampaignWish) -> CampaignShown:
+    """Make a campaign; it is open at once, unless it is to be a draft. A large one opens when its tasks are created."""
     engine, limit = engine_of(request), settings_of(request).task_limit
     option_fields = wish.model_dump(include={"paper", "reference", "reason", "confirm"})
     plan = CampaignPlan(
@@ -241,7 +241,7 @@ def make_study(request: Request, caller: Organiser, wish: StudyWish) -> StudySho
         is_large = (
             resumable_task_creation.create_tasks(connection, campaign, task_plan, Finishing(not wish.draft)) is None
         )
-        audit_log.record_action(request, connection, caller, "study made", campaign.name, tasks=task_plan.count)
+        audit_log.record_action(request, connection, caller, "campaign made", campaign.name, tasks=task_plan.count)
     if is_large:
         resumable_task_creation.store_large_plan(engine, campaign.id, task_plan)
         creation_worker.wake_worker(engine, campaign.id)
@@ -269,19 +269,19 @@ def _find_pictures(
 
 
 @router.get("/studies/{study_id}")
-def show_study(_caller: Annotator, connection: Database, study_id: Id) -> StudyShown:
-    """One study."""
+def show_campaign(_caller: Annotator, connection: Database, study_id: Id) -> CampaignShown:
+    """One campaign."""
     return describe_campaign(connection, require_campaign(connection, study_id))
 
 
 @router.patch("/studies/{study_id}")
-def change_study(
+def change_campaign(
     request: Request, caller: Organiser, connection: Database, study_id: Id, wish: StateWish
-) -> StudyShown:
-    """Close a study, or open it again."""
+) -> CampaignShown:
+    """Close a campaign, or open it again."""
     campaign = require_campaign(connection, study_id)
     campaigns.set_state(connection, campaign.id, wish.state)
-    audit_log.record_action(request, connection, caller, f"study {wish.state}", campaign.name)
+    audit_log.record_action(request, connection, caller, f"campaign {wish.state}", campaign.name)
     campaigns.publish_change(connection, campaign.id)
     return describe_campaign(connection, require_campaign(connection, study_id))
 
@@ -385,7 +385,7 @@ class LinkWish(Shape):
 
 
 class LinkShown(Shape):
-    """A study's link, without its secret, and how many of its places are taken."""
+    """A campaign's link, without its secret, and how many of its places are taken."""
 
     until: float
     open: bool
@@ -403,7 +403,7 @@ class LinkMade(LinkShown):
 
 
 class Arrival(Shape):
-    """Somebody who came by a study's link: the id of the other site, the random id of their votes, what they did."""
+    """Somebody who came by a campaign's link: the id of the other site, the random id of their votes, what they did."""
 
     external_id: str
     rater: str
@@ -473,7 +473,9 @@ def adjudicate(
 
 
 @router.post("/studies/{study_id}/pilots", status_code=201)
-def make_pilot(request: Request, caller: Organiser, connection: Database, study_id: Id, wish: PilotWish) -> StudyShown:
+def make_pilot(
+    request: Request, caller: Organiser, connection: Database, study_id: Id, wish: PilotWish
+) -> CampaignShown:
     """Open a pilot of a few tasks; its votes are marked, and excluded unless you include them."""
     new_pilot = pilot_campaign.create_pilot(
         connection, require_campaign(connection, study_id), wish.tasks, settings_of(request).task_limit
@@ -484,7 +486,7 @@ def make_pilot(request: Request, caller: Organiser, connection: Database, study_
 
 @router.post("/studies/{study_id}/members", status_code=201)
 def assign(request: Request, caller: Organiser, connection: Database, study_id: Id, wish: AssignWish) -> Assigned:
-    """Let people into a study, which is from then on for those alone who were."""
+    """Let people into a campaign, which is from then on for those alone who were."""
     campaign = require_campaign(connection, study_id)
     new = campaign_members.assign_people(connection, campaign, wish.people)
     audit_log.record_action(request, connection, caller, "people assigned", campaign.name, new=new)
@@ -493,14 +495,14 @@ def assign(request: Request, caller: Organiser, connection: Database, study_id: 
 
 @router.get("/studies/{study_id}/link")
 def show_link(_caller: Organiser, connection: Database, study_id: Id) -> LinkShown:
-    """The study's link for many people, without its secret."""
+    """The campaign's link for many people, without its secret."""
     return LinkShown(**_link_fields(connection, require_campaign(connection, study_id)))
 
 
 def _link_fields(connection: Connection, campaign: Campaign) -> dict[str, Any]:
     link = group_links.GroupLink.from_campaign(campaign)
     if link is None:
-        raise HTTPException(404, "this study has no link for many people")
+        raise HTTPException(404, "this campaign has no link for many people")
     return {
         "until": link.until,
         "open": link.is_open,
@@ -514,7 +516,7 @@ def _link_fields(connection: Connection, campaign: Campaign) -> dict[str, Any]:
 
 @router.post("/studies/{study_id}/link", status_code=201)
 def make_link(request: Request, caller: Organiser, connection: Database, study_id: Id, wish: LinkWish) -> LinkMade:
-    """Make a link for many people in place of an earlier one, which ends; who comes by it is assigned to the study."""
+    """Make a link for many people in place of an earlier one, which ends; anyone who uses it joins the campaign."""
     campaign = require_campaign(connection, study_id)
     secret = group_links.create_group_link(connection, campaign, **wish.model_dump())
     audit_log.record_action(request, connection, caller, "group link made", campaign.name)
@@ -540,7 +542,7 @@ def list_arrivals(
     start: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
     limit: Limit = 50,
 ) -> Page[Arrival]:
-    """Who came by the study's links, in the order they came, and how many tasks each did."""
+    """Who came by the campaign's links, in the order they came, and how many tasks each did."""
     came = list(group_links.arrival_rows(connection, require_campaign(connection, study_id)))
     rows = [Arrival(**row) for row in came[start : start + limit]]
     return Page(rows=rows, next=str(start + limit) if len(came) > start + limit else None)

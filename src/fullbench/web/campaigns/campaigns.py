@@ -24,7 +24,9 @@ from fullbench.web.words import Language
 
 SettledBy = Literal["majority", "all"]
 Stage = Literal["creating", "draft", "pilot", "open", "closed"]
+# Far below the number of `?` that one statement of SQLite may have.
 CHUNK = 500
+# About forty printed pages; they are rendered for every annotator.
 LONGEST_GUIDELINES = 100_000
 
 

@@ -35,11 +35,14 @@ COOKIE = "fullbench_back_"
 """Prefix of the cookie with the secret by which a browser lets a person continue; the account id follows."""
 ID_NAMES = ("PROLIFIC_PID", "workerId", "participant", "id")
 """Names under which sites put a person's id into a link; the first that is there counts."""
+# Ids of crowd sites have 24 to 36 characters; the id is stored and shown, so it stays short.
 LONGEST_ID = 100
 COLUMNS: Columns = {
     "external_id": "text", "rater": "text", "status": "text", "done": "int", "complete": "json", "at": "float",
 }  # fmt: skip
+# Each place can become an account: a typing error must not open the site to everybody.
 MOST_PLACES = 10_000
+# A link that nobody remembers must end by itself.
 MOST_DAYS = 365
 LINK_ENDED_MESSAGE = key("This link has ended, or all places are taken.")
 OTHER_BROWSER_MESSAGE = key(

@@ -179,17 +179,19 @@ def remove_campaign(request: Request, user: Organiser, study_id: str) -> Respons
     with change_campaign(request, study_id) as (connection, campaign):
         is_creating = campaign.stage == "creating" and resumable_task_creation.cancel_creation(connection, campaign.id)
         closed_accounts = 0 if is_creating else removal_of_campaigns_without_votes.remove_campaign(connection, campaign)
-        audit_log.record_action(request, connection, user, "study thrown away", campaign.name, closed=closed_accounts)
+        audit_log.record_action(
+            request, connection, user, "campaign thrown away", campaign.name, closed=closed_accounts
+        )
     if is_creating:
         creation_worker.wake_worker(engine_of(request), study_id)
         return redirect_to_page(
-            request, "/organise", flash=key("The creation is cancelled; the study is being removed.")
+            request, "/organise", flash=key("The creation is cancelled; the campaign is being removed.")
         )
     message = key(
-        "The study is gone, and with it the accounts and invitations of {count} people who came for it alone."
+        "The campaign is gone, and with it the accounts and invitations of {count} people who came for it alone."
     )
     return redirect_to_page(
-        request, "/organise", flash=message if closed_accounts else key("The study is gone."), count=closed_accounts
+        request, "/organise", flash=message if closed_accounts else key("The campaign is gone."), count=closed_accounts
     )
 
 

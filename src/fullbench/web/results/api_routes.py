@@ -333,7 +333,7 @@ def case(request: Request, caller: Viewer, connection: Database, case_key: Key, 
     values = views_of(request).case(connection, need_ledger(request), case_key, study)
     if values is None:
         raise HTTPException(404, "there is no such case")
-    case_details = values["hearing"]
+    case_details = values["details"]
     item = None if case_details.case is None else case_details.case.item
     if hidden_cases_and_results.hidden_case_keys(
         connection, caller, [order_key for order_key, _ in case_details.orders]

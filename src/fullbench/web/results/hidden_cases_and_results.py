@@ -26,8 +26,8 @@ from fullbench.web.results.recent_value_cache import RecentCache
 from fullbench.web.route_access_connection_and_csrf_checks import Database, Reader
 from fullbench.web.words import key
 
-WITHHELD = key("This case is withheld: people judge it in an open study, or its test set is not published.")
-NO_RESULTS = key("Results are not shown to you while a study that you can work in is open.")
+WITHHELD = key("This case is withheld: people judge it in an open campaign, or its test set is not published.")
+NO_RESULTS = key("Results are not shown to you while a campaign that you can work in is open.")
 
 
 def withheld_items(connection: Connection, user: User | None) -> Select[Any] | None:

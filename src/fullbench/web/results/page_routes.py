@@ -190,7 +190,7 @@ def show_case(request: Request, user: Reader, connection: Database, case_key: Ke
     values = views_of(request).case(connection, need_ledger(request), case_key, study)
     if values is None:
         raise HTTPException(404, key("There is no such case."))
-    case_details = values["hearing"]
+    case_details = values["details"]
     if hidden_cases_and_results.hidden_case_keys(connection, user, [order_key for order_key, _ in case_details.orders]):
         raise HTTPException(403, hidden_cases_and_results.WITHHELD)
     return render_page(

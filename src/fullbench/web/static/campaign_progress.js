@@ -1,4 +1,4 @@
-// An organiser's page of a study: its figures are loaded again when something changed, at most every two seconds.
+// An organiser's page of a campaign: its figures are loaded again when something changed, at most every two seconds.
 (() => {
   "use strict";
   const board = document.getElementById("board");

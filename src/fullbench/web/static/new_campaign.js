@@ -1,4 +1,4 @@
-// The form of a new study: beside it, the first task as an annotator would see it and what the study takes.
+// The form of a new campaign: beside it, the first task as an annotator would see it and what the campaign takes.
 (() => {
   "use strict";
   const form = document.getElementById("new-study");

@@ -1,4 +1,4 @@
-// A zip file or a folder for a new study, sent in pieces: it goes on where it was, also after the page was loaded again.
+// A zip file or a folder for a new campaign, sent in pieces: it goes on where it was, also after the page was loaded again.
 (() => {
   "use strict";
   const part = document.getElementById("upload-part");

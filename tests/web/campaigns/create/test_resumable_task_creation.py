@@ -43,7 +43,7 @@ from tests.web.campaigns.test_campaign_from_files_to_labels import lines
 from tests.web.conftest import PASSWORD, Visitor, person, start_live
 
 MANY = 3_000
-SENTENCE = "This study would have 4,498,500 tasks; the limit is 200,000."
+SENTENCE = "This campaign would have 4,498,500 tasks; the limit is 200,000."
 NAMES = [f"model-{number:03}" for number in range(110)]
 """110 contestants make 5,995 pairs, with 11,990 slots."""
 

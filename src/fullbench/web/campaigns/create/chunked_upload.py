@@ -27,10 +27,13 @@ from fullbench.web.words import key
 router = APIRouter(include_in_schema=False)
 Name = Annotated[str, Query(min_length=1, max_length=1000)]
 Size = Annotated[int, Query(ge=0, le=2**62)]
+# Each file is an entry of a folder; more come as rows with links.
 MOST_FILES = 200_000
 ROWS = (".jsonl", ".csv", ".tsv")
 """Suffixes of row files; the first that exists counts."""
+# Far deeper than data sets nest, and far below what file systems allow.
 DEEPEST = 20
+# A lead who was interrupted on Friday can continue on Monday week.
 LASTING = 7 * DAY
 _USED = ".bytes"
 

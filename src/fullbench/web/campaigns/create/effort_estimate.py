@@ -20,6 +20,7 @@ WORDS_A_SECOND = 228 / 60
 CHARACTERS_A_SECOND = 255 / 60
 """Reading speed of English words and Chinese characters: means of the International Reading Speed Texts
 (Trauzettel-Klosinski and Dietz 2012, doi:10.1167/iovs.11-8284)."""
+# Assumed, not measured: a first look at a picture.
 PICTURE_SECONDS = 3.0
 DECIDING_SECONDS = {
     "pair": 5.0, "score": 5.0, "rank": 10.0, "rate": 10.0, "agree": 15.0, "verify": 8.0, "rewrite": 20.0,
@@ -28,7 +29,9 @@ DECIDING_SECONDS = {
 """Assumed in addition to reading, until there are enough votes to measure."""
 FEWEST = 5
 """With this many votes, their times are a better estimate than the length of the texts."""
+# Only the newest votes, since people become quicker.
 RECENT = 500
+# The mean reading time of a sample is good enough for an estimate in hours.
 SAMPLE = 200
 _CHINESE = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 

@@ -42,6 +42,7 @@ from fullbench.web.words import key
 router = APIRouter(include_in_schema=False)
 Page = Annotated[int, Query(ge=1, le=100_000)]
 CONTROL_FIELDS = {"csrf", "lease", "key", "replaces", "started", "seconds", "guideline"}
+# The browser reports the seconds; a page left open over lunch must not count as work.
 LONGEST_WAIT = 3600.0
 
 
@@ -49,7 +50,7 @@ def require_campaign(connection: Any, study_id: str) -> Campaign:
     """Return the campaign with this id, or raise a 404."""
     campaign = campaigns.find_campaign(connection, study_id)
     if campaign is None:
-        raise HTTPException(404, key("There is no such study."))
+        raise HTTPException(404, key("There is no such campaign."))
     return campaign
 
 
@@ -221,7 +222,7 @@ def _store_pictures(request: Request, user: User, study_id: str, files: Mapping[
         return {}
     with write_transaction(engine_of(request)) as connection:
         if Write.brings not in require_campaign(connection, study_id).rules.options.get("texts", ()):
-            raise InputError(key("this study takes no pictures"))
+            raise InputError(key("this campaign takes no pictures"))
         settings = settings_of(request)
         return {
             name: picture_checks_storage_and_serving.store_upload(connection, settings, user, data).picture.digest
@@ -340,6 +341,7 @@ WRITTEN_FIELDS = {"reason", "text", "instruction", "caption", "picture"}
 PAGE = 50
 MOST = 10_000
 """Maximum number of open campaigns that are searched."""
+# Enough for a median that follows a person who becomes quicker.
 RECENT = 20
 _left_counts: dict[tuple[str, str], tuple[float, int]] = {}
 

@@ -161,14 +161,14 @@ def create_campaign(
                 creation = campaign_from_data.create_campaign_from_material(
                     connection, settings, user, plan, material=material, preparation=preparation, draft=draft
                 )
-                audit_log.record_action(request, connection, user, "study made", plan.name, tasks=creation.work)
+                audit_log.record_action(request, connection, user, "campaign made", plan.name, tasks=creation.work)
             campaign_from_data.store_large_campaign(engine_of(request), creation)
             creation_worker.wake_worker(engine_of(request), creation.campaign.id)
     except UserError as error:
         if is_scripted:
             return render_template(request, "campaigns/_problem.html", status=422, problem=error_sentence(error))
         return _render_form(request, form.fields, error_sentence(error), 422)
-    message = key("The draft is made: {tasks} tasks, {votes} votes.") if draft else key("The study is open.")
+    message = key("The draft is made: {tasks} tasks, {votes} votes.") if draft else key("The campaign is open.")
     counts = {"tasks": creation.work, "votes": creation.work * plan.votes} if draft else {}
     if creation.plan is not None:
         message, counts = key("The tasks are being created: {tasks} in all."), {"tasks": creation.plan.count}
@@ -311,15 +311,17 @@ def _board_values(
 
 @router.post("/organise/{study_id}/state")
 def change_state(request: Request, user: Organiser, study_id: str, form: Form) -> Response:
-    """Close a study, or open it again."""
+    """Close a campaign, or open it again."""
     wish = form.get("to")
     if wish not in {"open", "closed"}:
-        raise HTTPException(400, key("A study is open or closed."))
+        raise HTTPException(400, key("A campaign is open or closed."))
     with change_campaign(request, study_id) as (connection, campaign):
         campaigns.set_state(connection, campaign.id, "open" if wish == "open" else "closed")
-        audit_log.record_action(request, connection, user, f"study {wish}", campaign.name)
+        audit_log.record_action(request, connection, user, f"campaign {wish}", campaign.name)
         campaigns.publish_change(connection, campaign.id)
-    message = key("The study is open.") if wish == "open" else key("The study is closed. Votes are no longer accepted.")
+    message = (
+        key("The campaign is open.") if wish == "open" else key("The campaign is closed. Votes are no longer accepted.")
+    )
     return redirect_to_page(request, f"/organise/{study_id}", flash=message)
 
 
@@ -329,8 +331,8 @@ def change_settings(request: Request, user: Organiser, study_id: str, form: Form
     with change_campaign(request, study_id) as (connection, campaign):
         changes = {name: bool(form.get(name)) for name, _ in _option_switches(campaign)}
         campaigns.set_options(connection, campaign, changes)
-        audit_log.record_action(request, connection, user, "study changed", campaign.name, **changes)
-    return redirect_to_page(request, f"/organise/{study_id}", flash=key("The study is run in this way from now on."))
+        audit_log.record_action(request, connection, user, "campaign changed", campaign.name, **changes)
+    return redirect_to_page(request, f"/organise/{study_id}", flash=key("The campaign is run in this way from now on."))
 
 
 def _option_switches(campaign: Campaign) -> list[tuple[str, str]]:

@@ -21,6 +21,7 @@ from fullbench.web.database import dialect_insert
 
 EVERY = "*"
 """Instead of a campaign's name: every campaign, including later ones."""
+# No limit in practice: all campaigns are searched for conflicts.
 _MOST = 10_000
 
 

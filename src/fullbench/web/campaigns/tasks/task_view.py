@@ -25,6 +25,7 @@ from fullbench.web.campaigns.votes.task_queue import Lease
 from fullbench.web.picture_checks_storage_and_serving import picture_url, unveiled_url
 from fullbench.web.words import Language
 
+# Two pictures next to each other fill a wide screen; the zoom loads the original.
 SMALL = 960
 
 
@@ -51,7 +52,6 @@ class Candidate:
     place: int
     letter: str
     pieces: tuple[Piece, ...]
-    has_picture: bool
     text: str
 
 
@@ -198,7 +198,7 @@ def _extra_values(campaign: Campaign, about: Mapping[str, Any], guideline: str) 
 
 def _candidate_from_parts(place: int, parts: Sequence[Part], tags: Mapping[str, str] | None = None) -> Candidate:
     pieces = _pieces_from_parts(parts, tags)
-    return Candidate(place, LETTERS[place], pieces, any(piece.small for piece in pieces), parts_text(parts))
+    return Candidate(place, LETTERS[place], pieces, parts_text(parts))
 
 
 def _candidate_from_response(place: int, item: Item, response: Response) -> Candidate:

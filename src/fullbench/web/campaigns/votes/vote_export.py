@@ -276,7 +276,7 @@ def _verdicts_by_rater(ledger: Ledger, cases: set[str]) -> dict[tuple[str, str, 
         for verdict in ledger.verdicts(judge, cases=cases, texts=False, revisions=True):
             verdicts.setdefault((judge, verdict.case, verdict.rater), []).append(verdict)
     for some in verdicts.values():
-        some.sort(key=lambda ruling: ruling.revision)
+        some.sort(key=lambda verdict: verdict.revision)
     return verdicts
 
 

@@ -12,6 +12,7 @@ from fullbench.errors import InputError
 
 Answer = Mapping[str, Any]
 Fields = Mapping[str, str]
+# Written references can be long; more is a file pasted by mistake.
 LONGEST = 20_000
 
 

@@ -196,13 +196,13 @@ def _vote_labels(context: AnnotatorContext, task: int) -> list[str | None]:
 
 def needs_another_vote(campaign: Campaign, labels: Sequence[str | None]) -> bool:
     """Return True if a task with these votes needs another one."""
-    ruled_labels = [label for label in labels if label is not None]
-    if len(ruled_labels) < campaign.votes:
+    vote_labels = [label for label in labels if label is not None]
+    if len(vote_labels) < campaign.votes:
         # Abstentions do not count as answers, so the number of all votes is limited too.
         return len(labels) < campaign.most + campaign.votes
-    top = Counter(ruled_labels).most_common(1)[0][1]
-    is_settled = top == len(ruled_labels) if campaign.settled_by == "all" else 2 * top > len(ruled_labels)
-    return not is_settled and len(ruled_labels) < campaign.most and len(labels) < campaign.most + campaign.votes
+    top = Counter(vote_labels).most_common(1)[0][1]
+    is_settled = top == len(vote_labels) if campaign.settled_by == "all" else 2 * top > len(vote_labels)
+    return not is_settled and len(vote_labels) < campaign.most and len(labels) < campaign.most + campaign.votes
 
 
 def _finish_qualification(context: AnnotatorContext) -> None:

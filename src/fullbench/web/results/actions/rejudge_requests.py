@@ -188,6 +188,7 @@ def cost_texts(requests: Sequence[RejudgeRequest]) -> dict[str, str]:
 
 
 log = logging.getLogger("fullbench.web.results")
+# Four beats may be late before a living run counts as dead.
 BEAT = LEASE / 5
 TOPIC = "organiser/requests"
 """Topic for open pages: a request changed."""

@@ -107,8 +107,8 @@ def _length_claims(biases: Table) -> set[str]:
         opening.id
         for values in claims
         if isinstance(opening := values["opening"], Note)
-        and isinstance(lean := values["finding"], Note)
-        and lean.id in _LENGTH_CLAIM_IDS
+        and isinstance(length_note := values["finding"], Note)
+        and length_note.id in _LENGTH_CLAIM_IDS
     }
 
 

@@ -207,6 +207,7 @@ class PagePreparer:
 
 
 log = logging.getLogger("fullbench.web.results")
+# New verdicts appear within seconds; a shorter pause recomputes boards that change again at once.
 PAUSE_SECONDS = 2.0
 TOPIC = "public/boards"
 """Topic for open pages: the numbers changed."""

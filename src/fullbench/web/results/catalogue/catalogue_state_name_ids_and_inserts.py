@@ -12,6 +12,7 @@ from sqlalchemy import ClauseElement, Connection, Insert, Table, func, insert, s
 from fullbench.web.database import dialect_insert
 from fullbench.web.results.catalogue import catalogue_tables
 
+# Far below the number of `?` that one statement of SQLite may have.
 CHUNK_SIZE = 500
 Row = dict[str, Any]
 Value = TypeVar("Value")

@@ -33,6 +33,7 @@ from fullbench.web.results.catalogue.rater_pseudonyms import RATER_KEY, ensure_r
 from fullbench.web.results.catalogue.verdict_flag_definitions import FLAGS
 from fullbench.web.words import key
 
+# One transaction each: other writers wait for it.
 BATCH_SIZE = 4_000
 ANALYZE_AFTER = 10_000
 """After this many new verdicts PostgreSQL analyses the tables again, for its plans."""

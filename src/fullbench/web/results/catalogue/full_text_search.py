@@ -23,6 +23,7 @@ _CJK = (
 )
 _RUNS = re.compile(f"([{_CJK}]+)|([^\\W_{_CJK}]+)")
 _WORDS = re.compile("[^\\W_]+")
+# Base64 and links would fill the index with words that nobody types.
 _MAX_PIECE_LENGTH = 64
 MAX_QUERY_PIECES = 16
 """Further pieces of a query are ignored."""

@@ -36,6 +36,7 @@ from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import
 from fullbench.web.results.catalogue.rater_pseudonyms import load_rater_names
 from fullbench.web.results.catalogue.verdict_flag_definitions import FLAGS
 
+# Lists show one or two lines; the whole question is read from the ledger.
 MAX_TITLE_LENGTH = 300
 VerdictIdentity = tuple[str, str, int, str, int]
 """Case, judge, trial, rater and revision of a verdict."""

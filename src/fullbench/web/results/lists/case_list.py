@@ -153,6 +153,7 @@ def _narrow_verdicts(resolved_filter: ResolvedFilter, query: Select[Any]) -> Sel
     return query.where(select(id_).select_from(index).where(match, id_ == catalogue_tables.verdicts.c.id).exists())
 
 
+# One dot per verdict; more do not fit on a phone.
 MAX_DOTS = 40
 MAX_ROW_VERDICTS = 400
 """Maximum number of verdicts of a response set that its row is built from."""

@@ -31,6 +31,7 @@ from fullbench.web.results.pages.marks_and_rankings_in_words import (
 )
 from fullbench.web.results.site.page_urls import voice_name
 
+# A case with more would make a page of many megabytes; the page counts what it leaves out.
 MAX_VERDICTS = 400
 
 

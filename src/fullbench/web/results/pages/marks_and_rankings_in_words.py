@@ -7,6 +7,7 @@ from functools import cache
 
 from fullbench.core.ballot import Ballot, Choice, GradedChoice, Likert, Ranking, ballot
 
+# `results.css` has this many colours (`.seat-0` to `.seat-7`).
 COLOUR_COUNT = 8
 
 

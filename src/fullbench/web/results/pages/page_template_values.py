@@ -398,7 +398,7 @@ class Views:
         link = _study_link(connection, case_details.study)
         return {
             **self.common(connection, "verdicts", case_details.study),
-            "hearing": case_details,
+            "details": case_details,
             "seats": case_details.colours(),
             "backers": case_details.backers(),
             "letters": LETTERS,

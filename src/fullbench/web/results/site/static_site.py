@@ -57,6 +57,7 @@ STATIC = (
     *("app.css", "results.css", "color_scheme.js", "results.js", "static_copy.js", "icon.svg"),
 )
 COPIED_SUFFIXES = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp", "image/gif": "gif"}
+# A static copy has no original pictures on demand: this is the size that the zoom shows.
 LARGE_SIZE = 1920
 THUMBNAIL_SIZE = 240
 

@@ -16,6 +16,7 @@ from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import
 from fullbench.web.results.catalogue.verdict_flag_definitions import FLAGS
 from fullbench.web.results.lists.case_list import CaseRow, case_rows
 
+# A browser loads a chunk when it scrolls there: some hundred kilobytes each.
 CHUNK_ROWS = 5_000
 MAX_TEXT_LENGTH = 400
 """Searchable characters of each question and answer."""
