@@ -11,6 +11,7 @@ from typing import Any
 from fullbench.core.item import Item, Turn
 from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.errors import InputError
+from fullbench.files.exchange.format_detection import FileHead, detected_by
 from fullbench.files.exchange.import_record_builder import (
     CHOICE,
     SHARE,
@@ -31,6 +32,13 @@ def _answer_text(row: Mapping[str, Any], name: str, file: Path, line: int) -> st
     return "" if row.get(name, "") is None else text_of(row, name, path=file, line=line)
 
 
+def is_alpaca_file(head: FileHead) -> bool:
+    """Return True for outputs of a model, and for annotations of two outputs."""
+    names = ("output", "generator"), ("output_1", "output_2", "generator_1", "generator_2")
+    return head.suffix == ".json" and any(head.has("instruction", *columns) for columns in names)
+
+
+@detected_by(is_alpaca_file)
 def import_alpaca_eval(path: Path, _options: Mapping[str, str]) -> LoadedData:
     """Import AlpacaEval outputs (instruction, output, generator) and annotations (output_1, output_2, preference).
 

@@ -17,6 +17,7 @@ from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
+from fullbench.files.exchange.format_detection import FileHead, detected_by
 from fullbench.files.exchange.harness_metrics_as_marks import number_of
 from fullbench.files.exchange.import_record_builder import (
     CHOICE,
@@ -43,6 +44,14 @@ _NO_REPLY = "$ERROR$"
 """FastChat's text for a judgment that no server returned."""
 
 
+def is_arena_file(head: FileHead) -> bool:
+    """Return True for matches of two named models with their outcome."""
+    return head.has("model_a", "model_b") and any(
+        head.has(name) for name in ("winner", "winner_model_a", "winner_tie", "level")
+    )
+
+
+@detected_by(is_arena_file)
 def import_arena(path: Path, options: Mapping[str, str]) -> LoadedData:
     """Import matches: question_id, model_a, model_b, winner, conversation_a, conversation_b, and an image in some.
 
@@ -168,6 +177,18 @@ def _conversation_turns(messages: Any, path: Path) -> tuple[Turn, ...]:
     )
 
 
+def is_mt_bench_file(head: FileHead) -> bool:
+    """Return True for questions, answers and judgments of MT-Bench, whose turns are texts."""
+    if head.suffix != ".jsonl" or not head.has("question_id"):
+        return False
+    choices = head.value("choices")
+    turns = choices[0].get("turns") if isinstance(choices, list) and choices else head.value("turns")
+    if isinstance(turns, list) and turns:
+        return isinstance(turns[0], str)
+    return head.has("judge", "turn") and (head.has("model", "score") or head.has("model_1", "model_2", "g1_winner"))
+
+
+@detected_by(is_mt_bench_file)
 def import_mt_bench(path: Path, _options: Mapping[str, str]) -> LoadedData:
     """Import a folder of MT-Bench: question.jsonl, model_answer/*.jsonl, model_judgment/*.jsonl.
     Each turn is a criterion. References come from reference_answer or from the question's own row.

@@ -19,6 +19,7 @@ from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.verdict import PEOPLE, Fault, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
+from fullbench.files.exchange.format_detection import FileHead, detected_by
 from fullbench.files.exchange.harness_metrics_as_marks import number_of
 from fullbench.files.exchange.import_record_builder import (
     RecordBuilder,
@@ -47,6 +48,12 @@ _PROMPT = "\n".join(
 _REFERENCE_FOLDER = re.compile(r"_reference_(.+)$")
 
 
+def is_games_file(head: FileHead) -> bool:
+    """Return True for judgments in games."""
+    return head.suffix == ".jsonl" and head.has("model", "judge", "games")
+
+
+@detected_by(is_games_file)
 def import_judged_games(path: Path, options: Mapping[str, str]) -> LoadedData:
     """Import judgments of Arena-Hard (both versions) or WildVision-Bench: rows with `model`, `judge` and `games`.
 
@@ -126,6 +133,13 @@ def _shown_in_game(game: Mapping[str, Any]) -> tuple[str, tuple[str, str], list[
     return head.partition(_QUESTION)[2].strip("\n") or head.strip("\n"), (answer_a, answer_b), missing
 
 
+def is_helpsteer_file(head: FileHead) -> bool:
+    """Return True for preferences of HelpSteer2 (`preference_strength`) and HelpSteer3."""
+    names = ("response1", "response2", "overall_preference"), ("response_1", "response_2", "preference_strength")
+    return any(head.has(*columns) for columns in names)
+
+
+@detected_by(is_helpsteer_file)
 def import_helpsteer(path: Path, _options: Mapping[str, str]) -> LoadedData:
     """Import preferences of HelpSteer2 or HelpSteer3, from -3 to 3: one vote for each annotator if they are there.
 
@@ -171,6 +185,13 @@ def _helpsteer_votes(builder: RecordBuilder, row: Mapping[str, Any]) -> Iterator
         yield "annotators together", overall, ""
 
 
+def is_mmrb2_file(head: FileHead) -> bool:
+    """Return True for built files of pairs."""
+    pairs = head.content.get("pairs")
+    return isinstance(pairs, list) and bool(pairs) and isinstance(pairs[0], dict) and "response_a" in pairs[0]
+
+
+@detected_by(is_mmrb2_file)
 def import_mmrb2(path: Path, _options: Mapping[str, str]) -> LoadedData:
     """Import pairs of Multimodal RewardBench 2: its built files (`t2i.json` ...), with pictures next to them.
 

@@ -6,6 +6,9 @@ import json
 import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -138,8 +141,26 @@ def read_json(path: Path) -> Any:
         raise InputError(f"this is not valid JSON ({error}){json_remedy(error)}", path=path) from error
 
 
+_SELECTED: ContextVar[tuple[Path, ...] | None] = ContextVar("selected files", default=None)
+
+
+@contextmanager
+def select_files(files: Sequence[Path]) -> Iterator[None]:
+    """Within the block, `files_in` finds only these files, of several files and folders or of their own format."""
+    token = _SELECTED.set(tuple(files))
+    try:
+        yield
+    finally:
+        _SELECTED.reset(token)
+
+
 def files_in(path: Path, *patterns: str) -> list[Path]:
     """Return the file itself, or the files of a folder that match one of the patterns, sorted."""
+    if (selected := _SELECTED.get()) is not None:
+        names = [pattern + end for pattern in patterns for end in ("", ".gz")]
+        if files := [file for file in selected if any(fnmatchcase(file.name, name) for name in names)]:
+            return files
+        raise InputError(f"none of the {len(selected)} files here is {' or '.join(patterns)}", path=path)
     if not path.is_dir():
         return [path]
     paths = sorted({

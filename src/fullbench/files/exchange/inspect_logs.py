@@ -12,6 +12,7 @@ from fullbench.core.item import Item, Turn
 from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.errors import InputError
 from fullbench.files.bounded_archives import BoundedArchive
+from fullbench.files.exchange.format_detection import FileHead, detected_by
 from fullbench.files.exchange.harness_metrics_as_marks import Measures
 from fullbench.files.exchange.import_record_builder import (
     RecordBuilder,
@@ -23,6 +24,12 @@ from fullbench.files.exchange.import_record_builder import (
 )
 
 
+def is_inspect_log(head: FileHead) -> bool:
+    """Return True for logs: archives, and objects with the part `eval`."""
+    return head.suffix == ".eval" or {"version", "eval"} <= head.content.keys()
+
+
+@detected_by(is_inspect_log)
 def import_inspect(path: Path, options: Mapping[str, str]) -> LoadedData:
     """Import Inspect logs, `.eval` or `.json`, one or a folder; each scorer becomes a judge of its name.
     Option: `scale`, for scores outside 0 to 1.
