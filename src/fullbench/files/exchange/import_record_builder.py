@@ -107,7 +107,9 @@ class RecordBuilder:
         return trial
 
     def leave_out(self, why: str, count: int = 1) -> None:
-        self.left_out[why] = self.left_out.get(why, 0) + count
+        """Count something that was left out or taken otherwise; nothing if the count is 0."""
+        if count:
+            self.left_out[why] = self.left_out.get(why, 0) + count
 
     def build(self) -> LoadedData:
         """Return the record, and a table of what was left out."""
