@@ -46,7 +46,7 @@ def import_inspect(path: Path, options: Mapping[str, str]) -> LoadedData:
     return builder.build()
 
 
-def _add_sample(builder: RecordBuilder, measures: Measures, sample: Any, task: str, model: str, file: Path) -> None:
+def _add_sample(builder: RecordBuilder, measures: Measures, sample: Any, file: Path, *, task: str, model: str) -> None:
     if not isinstance(sample, Mapping) or not isinstance(sample.get("scores") or {}, Mapping):
         raise InputError("a sample of Inspect is an object with 'input', 'output' and 'scores'", path=file)
     sample = _with_attachments(sample)
