@@ -19,9 +19,10 @@ from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.files.item_response_verdict_files import (
-    ITEM,
     RESPONSE,
+    RESPONSE_FALLBACKS,
     Blanks,
+    item_fields,
     item_of,
     read_items,
     read_responses,
@@ -30,7 +31,6 @@ from fullbench.files.item_response_verdict_files import (
     verdicts_in,
 )
 from fullbench.files.name_suggestions_and_lookalikes import warn_of_twins
-from fullbench.files.released_rubric_rows import convert_rubric_row
 from fullbench.files.row_fields import Fields
 from fullbench.picture_flattening_and_orientation import encode_image
 
@@ -77,7 +77,7 @@ def items_of(data: Any, *, question: str | None = None) -> list[Item]:
     else:
         place = Path("items")
         items = [
-            item_of(Fields(place, number, convert_rubric_row(row, number), ITEM), question)
+            item_of(item_fields(place, number, row), question)
             for number, row in enumerate(rows_of(entries, "items"), 1)
         ]  # fmt: skip
     twice = [name for name, count in Counter(item.id for item in items).items() if count > 1]
@@ -97,7 +97,7 @@ def responses_of(data: Any, items: Iterable[Item]) -> list[Response]:
         entries
         if isinstance(entries, list) and all(isinstance(entry, Response) for entry in entries)
         else [
-            response_of(Fields(place, number, row, RESPONSE), None, blanks)
+            response_of(Fields(place, number, row, RESPONSE, RESPONSE_FALLBACKS), None, blanks)
             for number, row in enumerate(rows_of(entries, "responses"), 1)
         ]
     )
