@@ -25,7 +25,9 @@ def export(
     subset: Annotated[
         str | None, option("Only verdicts that a judge got right (hq), or got wrong or hallucinated (hard).")
     ] = None,
-    judge: Annotated[str | None, option("Judge for --subset or `dpo`.")] = None,
+    judge: Annotated[
+        str | None, option("Judge for --subset and `dpo`. For another tool: write only this judge's verdicts.")
+    ] = None,
     people: Annotated[str, option("Judge whose verdicts are the labels.")] = "human",
     margin: Annotated[float, option("For `dpo`: minimum difference between two scores.", min=0.0)] = 0.0,
     include_sensitive: Annotated[
@@ -176,6 +178,14 @@ def _export_with_plugin(name: str, out: Path, store: LedgerOptions, options: lis
         )  # also items and responses without a verdict
         if withheld_count:
             print_message(f"{withheld_count:,} items are withheld (tag withheld: yes) and not written.")
+        if "judge" in option_values:
+            judges = record.judges
+            record = record.where(judge=option_values["judge"])
+            if not len(record):
+                raise InputError(
+                    f"Judge {option_values['judge']!r} has no verdict here. Judges with verdicts: "
+                    f"{', '.join(judges) or 'none'}."
+                )
         counts = load_plugin("exporters", name)(record, out, option_values)
     print_message(f"Written: {out} ({', '.join(f'{count:,} {what}' for what, count in counts.items())})")
 
