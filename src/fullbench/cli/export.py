@@ -9,7 +9,15 @@ from typing import Annotated
 import typer
 
 from fullbench.cli.console import command_text, print_message, print_tables
-from fullbench.cli.shared_options_and_run_output import LedgerOptions, ReleaseOption, argument, more, option, options
+from fullbench.cli.shared_options_and_run_output import (
+    LedgerOptions,
+    ReleaseOption,
+    argument,
+    more,
+    option,
+    options,
+    was_given,
+)
 from fullbench.errors import InputError
 
 
@@ -26,7 +34,7 @@ def export(
         str | None, option("Only verdicts that a judge got right (hq), or got wrong or hallucinated (hard).")
     ] = None,
     judge: Annotated[
-        str | None, option("Judge for --subset and `dpo`. For another tool: write only this judge's verdicts.")
+        str | None, option("Write only this judge's verdicts. For --subset and `dpo`: their judge.")
     ] = None,
     people: Annotated[str, option("Judge whose verdicts are the labels.")] = "human",
     margin: Annotated[float, option("For `dpo`: minimum difference between two scores.", min=0.0)] = 0.0,
@@ -113,8 +121,7 @@ def export(
         )
     if (subset is None) != (judge is None):
         raise InputError("--subset needs --judge, and --judge needs --subset. Give both.")
-    ledger_source = context.get_parameter_source("ledger")
-    from_ledger = ledger_source is not None and ledger_source.name == "COMMANDLINE"
+    from_ledger = was_given(context, "ledger")
     if from_ledger and data is not None:
         raise InputError("--data and --ledger exclude each other. Use one of them.")
     from fullbench.studies.ledger_display_names_and_name_lookup import find_judges, find_name, record_display_names

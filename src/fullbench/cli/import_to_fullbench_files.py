@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.cli.console import command_text, print_message
+from fullbench.cli.console import command_text, print_message, print_tables
 from fullbench.cli.shared_options_and_run_output import (
     InputOptions,
     JsonOption,
     LedgerOptions,
-    PageOption,
     ViewOptions,
     argument,
     option,
     options,
+    was_given,
 )
 from fullbench.errors import InputError
 from fullbench.number_agreement import agree_with_one
@@ -52,7 +52,7 @@ def import_files(
     extra_options: Annotated[
         list[str] | None, option("NAME=VALUE, for example model=gpt-4o. Repeatable.", "--option")
     ] = None,
-    report: PageOption = None,
+    report: Annotated[Path | None, option("File for an HTML page with tables, charts and cases.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Import results of other tools: items, responses, people's votes and judges' verdicts.
@@ -88,7 +88,7 @@ def import_files(
     record = foreign.data.record
     _print_files(foreign, kind)
     name = store.study or (out or _common_name(files)).name
-    has_named_ledger = _was_given(context, "ledger")
+    has_named_ledger = was_given(context, "ledger")
     ledger = store.ledger if out is None or has_named_ledger else str(out / STUDY_LEDGER)
     if out is not None:
         study_ledger = _path_from(out, ledger) if has_named_ledger else STUDY_LEDGER
@@ -105,11 +105,10 @@ def import_files(
         names = study_result.names
         write_page(name, study_result.record, tables, report, source=study_result.source, names=names)
     view.print_report([*study_result.tables, *foreign.data.tables], as_json=as_json)
+    if view.is_default and not as_json:
+        print_tables(foreign.data.tables, as_json=False)
     if report is not None:
         print_message(f"Page: {report}")
-    for table in foreign.data.tables if not view.all_tables and not as_json else ():
-        for what, count in table.rows:
-            print_message(f"Left out or read in another way: {count:,} {what}.")
     print_message(*study_result.messages)
     numbers = {"items": len(record.items), "responses": len(record.responses), "verdicts": len(record)}
     print_message(f"Ledger: {ledger}, study {name!r}: {agree_with_one(_count_text(numbers))}.")
@@ -136,11 +135,6 @@ def _split_kind(words: list[str]) -> tuple[str | None, list[Path]]:
         hint = did_you_mean(first, kinds) or "."
         raise InputError(f"There is no importer {words[0]!r}{hint} Installed: {', '.join(kinds)}")
     return None, list(map(Path, words))
-
-
-def _was_given(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name != "DEFAULT"
 
 
 def _common_name(paths: list[Path]) -> Path:
@@ -205,9 +199,7 @@ def _end_without_verdicts(foreign: ForeignData, out: Path | None) -> None:
             f"The files have no verdicts ({counts}), so there is nothing to show. Add --out FOLDER to write them as "
             "files, which `fullbench judge` or `fullbench answer` reads."
         )
-    for table in foreign.data.tables:
-        for what, count in table.rows:
-            print_message(f"Left out or read in another way: {count:,} {what}.")
+    print_tables(foreign.data.tables, as_json=False)
     if record.responses:
         print_message(f"Next: {command_text('run', out / 'study.toml')}")
         return

@@ -158,7 +158,8 @@ def select_files(files: Sequence[Path]) -> Iterator[None]:
 
 def files_in(path: Path, *patterns: str) -> list[Path]:
     """Return the file itself, or the files of a folder that match one of the patterns, sorted."""
-    if (selected := _SELECTED.get()) is not None:
+    selected = _SELECTED.get()
+    if selected is not None and path not in selected:
         names = [pattern + end for pattern in patterns for end in ("", ".gz")]
         if files := [file for file in selected if any(fnmatchcase(file.name, name) for name in names)]:
             return files

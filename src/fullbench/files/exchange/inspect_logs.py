@@ -27,7 +27,8 @@ from fullbench.files.exchange.import_record_builder import (
 
 def is_inspect_log(head: FileHead) -> bool:
     """Return True for logs: archives, and objects with the part `eval`."""
-    return head.suffix == ".eval" or {"version", "eval"} <= head.content.keys()
+    keys = head.content.keys()
+    return head.suffix == ".eval" or ("eval" in keys and bool(keys & {"version", "status", "samples"}))
 
 
 @detected_by(is_inspect_log)

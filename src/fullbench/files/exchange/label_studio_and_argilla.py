@@ -22,8 +22,8 @@ from fullbench.files.row_readers import read_rows
 
 def is_label_file(head: FileHead) -> bool:
     """Return True for records of Label Studio or Argilla about an item and its contestants."""
-    row = head.rows[0] if head.rows else {}
-    return bool({"item", "contestants"} <= _record_data(row).keys() and row.keys() & {"annotations", "responses"})
+    row = read_labels.nest_record(dict(head.rows[0])) if head.rows else {}
+    return "item" in _record_data(row) and bool(row.keys() & {"annotations", "responses"})
 
 
 @detected_by(is_label_file)

@@ -30,7 +30,7 @@ def is_harness_file(head: FileHead) -> bool:
     """Return True for samples, and for the file of results next to them."""
     if head.suffix == ".json":
         return "results" in head.path.name and {"results", "configs"} <= head.content.keys()
-    return head.suffix == ".jsonl" and head.has("doc_id") and (head.has("doc") or head.has("resps"))
+    return head.suffix == ".jsonl" and head.has("doc_id")
 
 
 @detected_by(is_harness_file)
