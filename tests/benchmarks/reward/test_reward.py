@@ -159,7 +159,7 @@ def test_what_is_no_release_is_said(cli, tmp_path):
     (tmp_path / "y.jsonl").write_text(json.dumps(line))
     code, _, err = cli("export", "multimodal-rewardbench", "--data", "y.jsonl", "--out", "o")
     assert code == 2
-    assert "none of its pictures was found" in err
+    assert "no pair can be read (a picture's file is missing: the pair is left out (1)). Put pictures" in err
     (tmp_path / "z.jsonl").write_text(json.dumps({**line, "Image": None, "Better": "Output3"}))
     code, _, err = cli("export", "multimodal-rewardbench", "--data", "z.jsonl", "--out", "o")
     assert code == 2
