@@ -183,10 +183,16 @@ def _export_with_plugin(name: str, out: Path, store: LedgerOptions, options: lis
         record, withheld_count = without_withheld_items(
             replace(record, items={**items, **record.items}, responses={**responses_by_key, **record.responses})
         )  # also items and responses without a verdict
-        if "judge" in option_values:
-            record = record.where(judge=option_values["judge"])
         if withheld_count:
             print_message(f"{withheld_count:,} items are withheld (tag withheld: yes) and not written.")
+        if "judge" in option_values:
+            judges = record.judges
+            record = record.where(judge=option_values["judge"])
+            if not len(record):
+                raise InputError(
+                    f"Judge {option_values['judge']!r} has no verdict here. Judges with verdicts: "
+                    f"{', '.join(judges) or 'none'}."
+                )
         counts = load_plugin("exporters", name)(record, out, option_values)
     print_message(f"Written: {out} ({', '.join(f'{count:,} {what}' for what, count in counts.items())})")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from collections import Counter
 from collections.abc import Mapping
@@ -72,7 +73,7 @@ def import_arena(path: Path, options: Mapping[str, str]) -> LoadedData:
         opening = Turn("user", (*pictures, *turns[first].parts))
         turns = (*turns[:first], opening, *turns[first + 1 :])
         name = words_of(row.get("question_id", row.get("id"))) or question_id(turns[-1].text)
-        picture_names = _named_pictures(row.get("conversation_a"))
+        picture_names = _named_pictures(_message_list(row.get("conversation_a")))
         if picture_names:
             builder.leave_out("battles about pictures that the file only names")
         picture_tags = {WITHOUT_PICTURES: "\n".join(picture_names)} if picture_names else {}
@@ -169,7 +170,22 @@ def _match_marks(row: Mapping[str, Any]) -> tuple[float, float] | None:
     return None if winner not in SIDES else (1.0, 0.0) if SIDES[winner] == 0 else (0.0, 1.0)
 
 
-def _conversation_turns(messages: Any, path: Path) -> tuple[Turn, ...]:
+def _message_list(cell: Any) -> Any:
+    """Return the messages of a cell; a table has them as JSON, or as Python writes them."""
+    if not isinstance(cell, str) or not cell.lstrip().startswith("["):
+        return cell
+    try:
+        return parse_json(cell)
+    except ValueError:
+        pass
+    try:
+        return ast.literal_eval(cell)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return cell
+
+
+def _conversation_turns(cell: Any, path: Path) -> tuple[Turn, ...]:
+    messages = _message_list(cell)
     if not isinstance(messages, list):
         return ()
     return parse_conversation(
