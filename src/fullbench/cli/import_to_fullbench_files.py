@@ -55,10 +55,10 @@ def import_files(
     report: Annotated[Path | None, option("File for an HTML page with tables, charts and cases.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Import results of other tools: items, responses, people's votes and judges' verdicts.
+    """Import results of other tools and show who leads.
 
-    The format is detected if no KIND is given. In folders, files of other formats are skipped and counted. Everything
-    goes into the ledger, and the summary says who leads by the imported judges.
+    Items, responses, votes of people and verdicts of judges go into the ledger. The format is detected if no KIND is
+    given. In folders, files of other formats are skipped and counted.
 
     Examples:
 

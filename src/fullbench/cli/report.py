@@ -92,7 +92,9 @@ def report(
     seed: ResamplingSeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Show leaderboards, agreement, unusable verdicts and cost, from a ledger or from your files.
+    """Show leaderboards, agreement, unusable verdicts and cost.
+
+    They come from a ledger, or from files of items, responses and verdicts.
 
     Examples:
 

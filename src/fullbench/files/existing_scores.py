@@ -110,7 +110,7 @@ def _add_scales(rows: Sequence[tuple[dict[str, Any], str]]) -> Iterator[str]:
             what = "" if criterion == "overall" else f" on {criterion}"
             yield (
                 f"No ballot is named: {len(values):,} scores{what}{of_whom} from {min(values):g} to {max(values):g} "
-                f"were read as {spec}. Name another one with --ballot, or in a column 'ballot'."
+                f"were read as {spec}. Another one is named in a column 'ballot', or by the option ballot."
             )
     for row, judge in unscaled:
         place = (row.get("criterion") or "overall", row.get("judge") or judge)

@@ -18,6 +18,8 @@ from fullbench.core.table import Table
 from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
+from fullbench.files.annotation_tools.read_labels import label_rows
+from fullbench.files.existing_scores import ExistingVerdicts, existing_verdicts
 from fullbench.files.item_response_verdict_files import (
     RESPONSE,
     RESPONSE_FALLBACKS,
@@ -119,6 +121,28 @@ def labels_of(data: Any, ballot: str | None = None) -> list[Verdict]:
     if isinstance(data, str | Path):
         return list(read_verdicts(data, ballot=ballot))
     return list(verdicts_in(enumerate(rows_of(data, "labels"), 1), Path("labels"), ballot=ballot))
+
+
+def existing_of(verdicts: Any, labels: Any = None, ballot: str | None = None) -> ExistingVerdicts:
+    """Return verdicts that exist already, and people's labels: each a record, rows, or the path of a file.
+
+    Args:
+        verdicts: Verdicts of judges; a list of paths is possible too.
+        labels: People's verdicts.
+        ballot: Ballot of rows without one.
+    """
+    if isinstance(verdicts, Record):
+        label_verdicts = [] if labels is None else labels_of(labels, ballot)
+        return ExistingVerdicts(list(verdicts.verdicts), label_verdicts)
+    are_paths = isinstance(verdicts, list | tuple) and all(isinstance(entry, str | Path) for entry in verdicts)
+    sources = [_rows_with_place(entry, "verdicts") for entry in (verdicts if are_paths and verdicts else [verdicts])]
+    return existing_verdicts(sources, None if labels is None else _rows_with_place(labels, "labels"), ballot)
+
+
+def _rows_with_place(data: Any, what: str) -> tuple[Path, Iterable[tuple[int, Mapping[str, Any]]]]:
+    if isinstance(data, str | Path):
+        return Path(data), label_rows(Path(data))
+    return Path(what), enumerate(rows_of(data, what), 1)
 
 
 def _plain_value(value: Any) -> Any:

@@ -22,6 +22,7 @@ from fullbench.core.response import Response
 from fullbench.core.table import Table
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.files.existing_scores import ExistingVerdicts, read_existing_verdicts
 from fullbench.files.item_response_verdict_files import read_items, read_response_files, read_verdicts
@@ -93,6 +94,11 @@ class StudyInputs:
     """Cases of the imported verdicts."""
     extra_tables: Sequence[Table] = ()
     messages: list[str] = field(default_factory=list)
+
+    def record(self) -> Record:
+        """Return the items, responses, labels and imported verdicts."""
+        responses = {(answer.item, answer.contestant, answer.sample): answer for answer in self.input_responses}
+        return Record(tuple(self.labels), {item.id: item for item in self.items}, responses)
 
 
 def load_study_inputs(
