@@ -85,14 +85,14 @@ def load_pairs(source: Path | None, name: str) -> PairCollection:
     files = sorted(path for path in source.rglob("*") if path.suffix in _SUFFIXES) if source.is_dir() else [source]
     layout, row_count = LAYOUTS[name], 0
     for file in files:
-        for line, row in _read_pair_rows(file):
+        for place, (line, row) in enumerate(_read_pair_rows(file), 1):
             if not layout.has_columns(row):
                 collection.oddity_counts[f"rows without the columns {', '.join(layout.needs)} are left out"] += 1
                 continue
             row_count += 1
             row_id = next((str(row[column]) for column in _IDS if row.get(column) is not None), "")
-            # Files of one release may repeat ids, so the file and line identify repeated ones.
-            unique = row_id if row_id and row_id not in collection.items else f"{file.stem}-{line}"
+            # Files of one release may repeat ids, so the file and the place in it identify repeated ones.
+            unique = row_id if row_id and row_id not in collection.items else f"{file.stem}-{place}"
             try:
                 pairs = layout.read(row, unique)
                 for pair in pairs if isinstance(pairs, list) else [pairs]:
