@@ -15,14 +15,21 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.errors import InputError
 from fullbench.files.annotation_tools.read_labels import label_rows
-from fullbench.files.item_response_verdict_files import VERDICT, verdicts_in
+from fullbench.files.item_response_verdict_files import VERDICT, VERDICT_FALLBACKS, verdicts_in
+from fullbench.files.row_fields import PAIR_COLUMNS
 
 Rows = Iterable[tuple[int, Mapping[str, Any]]]
 SCALES = ((0, 1), (1, 5), (0, 5), (1, 10), (0, 10), (0, 100))
 """Usual scales; the first that has all scores is taken."""
 _JUDGE_COLUMNS = ("annotator", "rater")
 _MARK_COLUMNS = ("marks", *VERDICT["marks"])
+_NEEDED: Mapping[str, Sequence[str]] = {
+    "the item": ("item", *VERDICT["item"], *VERDICT_FALLBACKS["item"]),
+    "the contestant": ("contestants", *VERDICT["contestants"], *PAIR_COLUMNS),
+    "the score": (*_MARK_COLUMNS, "winner", *VERDICT_FALLBACKS["winner"], "fault"),
+}
 
 
 @dataclass
@@ -60,6 +67,7 @@ def existing_verdicts(
     existing = ExistingVerdicts()
     tables = [(path, [(line, dict(row)) for line, row in rows]) for path, rows in verdict_sources]
     for path, rows in tables:
+        _refuse_missing_columns(path, rows)
         for column in _JUDGE_COLUMNS:
             if rows and "judge" not in rows[0][1] and column in rows[0][1]:
                 _rename_column(rows, column, "judge")
@@ -75,6 +83,19 @@ def existing_verdicts(
     if label_source is not None:
         existing.labels += verdicts_in(label_rows_by_line, label_source[0], ballot=ballot)
     return existing
+
+
+def _refuse_missing_columns(path: Path, rows: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
+    """Refuse a table whose first row has no item, no contestant or no score, in one sentence for all of them."""
+    columns = list(rows[0][1]) if rows else []
+    missing = [what for what, names in _NEEDED.items() if columns and not {*names}.intersection(columns)]
+    if missing:
+        raise InputError(
+            f"No column for {' and '.join(missing)}. Found: {', '.join(map(str, columns[:8]))}. Usual names are item "
+            "(id, question_id), contestant (model; model_a and model_b), score (mark, rating) or winner (preference), "
+            "and judge (annotator, rater).",
+            path=path,
+        )
 
 
 def _rename_column(rows: Sequence[tuple[int, dict[str, Any]]], old: str, new: str) -> None:

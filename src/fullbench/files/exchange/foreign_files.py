@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 from fullbench.core.plugin_entry_points import load_plugin, plugin_names
 from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
-from fullbench.errors import InputError
+from fullbench.errors import DataWarning, InputError
 from fullbench.files.exchange.format_detection import DATA_SUFFIXES, FileHead
 from fullbench.files.exchange.import_record_builder import select_files
 
@@ -88,7 +89,11 @@ def _detect_importer(files: Sequence[Path], place: Path) -> tuple[tuple[str, ...
     """Return the names of the importer of these files, the importer, and its files."""
     kinds: dict[Any, list[str]] = {}
     for name in plugin_names("importers"):
-        importer = load_plugin("importers", name)
+        try:
+            importer = load_plugin("importers", name)
+        except InputError as error:  # a broken plugin must not stop the others
+            warnings.warn(f"{error}. Its format is not detected.", DataWarning, stacklevel=2)
+            continue
         if hasattr(importer, "detects"):
             kinds.setdefault(importer, []).append(name)
     claims: dict[Any, list[Path]] = {}
