@@ -75,7 +75,8 @@ def rich(path: Path) -> Record:
 
 def left_out(said: str) -> dict[str, int]:
     """What an import left out or took for something, by why, as its table says."""
-    found = (line.rstrip().rpartition("   ") for line in said.splitlines())
+    table = said.partition("What was left out")[2]
+    found = (line.rstrip().rpartition("   ") for line in table.splitlines())
     return {why.strip(): int(count) for why, _, count in found if count.strip().isdigit()}
 
 

@@ -15,13 +15,8 @@ from fullbench.benchmarks.pairwise_releases.released_and_printed_number_readers 
 from fullbench.core.case import Case
 from fullbench.core.item import WITHOUT_PICTURES
 from fullbench.files.exchange.arena_and_mt_bench import import_arena, write_alpaca, write_arena
-from fullbench.files.exchange.graded_comparisons import (
-    import_helpsteer,
-    import_judged_games,
-    import_mmrb2,
-    write_helpsteer,
-    write_judged_games,
-)
+from fullbench.files.exchange.arena_hard_and_wildvision_bench import import_judged_games, write_judged_games
+from fullbench.files.exchange.helpsteer_and_mmrb2 import import_helpsteer, import_mmrb2, write_helpsteer
 from fullbench.files.item_response_verdict_files import read_verdicts
 from tests.support.commands import call, read_jsonl, write_rows
 from tests.support.data_builders import png
@@ -78,7 +73,7 @@ def test_arena_hard_of_both_versions(tmp_path):
     assert next(iter(data.record)).text == "because"
     assert data.record.items["u1"].question == "Two\nlines?"
     assert data.record.items["u1"].tags["category"] == "hard_prompt"
-    assert left_out(data) == {"games without the question and both answers": 1}
+    assert left_out(data) == {"games without a judgment": 1}
 
 
 def test_wildvision_bench_as_its_repository_has_it(tmp_path):
@@ -98,18 +93,55 @@ def test_wildvision_bench_as_its_repository_has_it(tmp_path):
         ("q", base, "three", "gpt-4o", ""): None,
     }  # fmt: skip
     assert data.record.items["q"].tags[WITHOUT_PICTURES] == "3b2c4da1"
-    assert left_out(data) == {"files without games": 1}
+    assert left_out(data) == {
+        "files without games, questions or answers": 1, "questions with pictures that the games only name": 1,
+    }  # fmt: skip
 
 
 def test_a_score_that_is_no_level(tmp_path):
-    game = {"user_prompt": PROMPT.format(q="Why?", a="a", b="b"), "score": "A>>>B"}
-    rows = [{"question_id": "q1", "model": "m", "judge": "j", "baseline": "b", "games": [game]}]
-    path = write_rows(tmp_path / "odd.jsonl", rows)
-    code, done = call("import", "arena_hard", path, "--out", tmp_path / "out")
-    assert code == 2
-    assert "odd.jsonl:1" in done.output
-    assert "A>>B, A>B, A=B, B>A or B>>A; found 'A>>>B'" in done.output
-    assert not (tmp_path / "out").exists()
+    """Real files have whole judgments in place of a level, which the tools themselves leave out."""
+    games = [{"user_prompt": PROMPT.format(q="Why?", a=a, b=b), "score": score} for a, b, score in (
+        ("base", "m", "A>>>B"), ("m", "base", "A<<B"))]  # fmt: skip
+    rows = [{"question_id": "q1", "model": "m", "judge": "j", "baseline": "b", "games": games}]
+    data = import_judged_games(write_rows(tmp_path / "odd.jsonl", rows), {})
+    assert steps(data.record) == {("q1", "b", "m", "j", ""): None, ("q1", "m", "b", "j", ""): -2}
+    assert left_out(data) == {"scores that are no level from A>>B to B>>A: taken as unreadable": 1}
+
+
+def test_games_without_prompts_take_texts_from_questions_and_answers(tmp_path):
+    """Older files name no baseline and leave prompts out; both layouts of questions and answers are joined."""
+    bench = tmp_path / "data" / "arena-hard-v0.1"
+    (bench / "model_answer").mkdir(parents=True)
+    (bench / "model_judgment" / "judge").mkdir(parents=True)
+    write_rows(bench / "question.jsonl", [
+        {"question_id": "q1", "category": "arena-hard-v0.1", "turns": [{"content": "Old?"}]},
+        {"uid": "q2", "category": "arena-hard-v0.1", "prompt": "New?"},
+    ])  # fmt: skip
+    answers = {
+        "gpt-4-0314": [{"question_id": "q1", "model_id": "gpt-4-0314", "choices": [{"turns": [{"content": "old"}]}]}],
+        "m": [{"uid": "q1", "model": "m", "messages": [{"role": "user", "content": "Old?"},
+                                                     {"role": "assistant", "content": {"answer": "new"}}]},
+              {"uid": "q3", "model": "m", "messages": [{"role": "assistant", "content": {"answer": "unused"}}]}],
+    }  # fmt: skip
+    for model, rows in answers.items():
+        write_rows(bench / "model_answer" / f"{model}.jsonl", rows)
+    games = [{"score": "A>B"}, {"score": "B>A"}]
+    write_rows(bench / "model_judgment" / "judge" / "m.jsonl", [
+        {"question_id": name, "model": "m", "judge": "j", "games": games} for name in ("q1", "q2")
+    ])  # fmt: skip
+    data = import_judged_games(tmp_path, {})
+    base = "gpt-4-0314"
+    assert steps(data.record) == {("q1", base, "m", "j", ""): 1, ("q1", "m", base, "j", ""): -1}
+    assert data.record.items["q1"].question == "Old?"
+    assert {key: answer.text for key, answer in data.record.responses.items()} == {
+        ("q1", base, 0): "old", ("q1", "m", 0): "new",
+    }  # fmt: skip
+    assert left_out(data) == {
+        "judgments that do not name the baseline: gpt-4-0314, that of the benchmark, is taken": 2,
+        "games without the question and both answers: taken from the files of questions and answers": 2,
+        "games without the question and both answers: left out": 2,
+        "answers without a judgment": 1,
+    }
 
 
 def test_helpsteer(tmp_path):
@@ -148,22 +180,25 @@ def test_mmrb2(tmp_path):
         pair("p3", "flux", "imagen4", chosen="B", human_annotations=[]),
         {**pair("p4", "flux", "imagen4", chosen="A"), "prompt_content": None},
         {**pair("p5", "x", "y", chosen="A"), "prompt_content": [["image", "gone.png"]]},
+        pair("p6", "x", "y", chosen="A", human_annotations={"response_a_ratings": ["A"], "response_b_ratings": ["C"]}),
+        pair("p7", "x", "y", chosen="A", human_annotations="[5]"),
     ]
     (tmp_path / "t2i.json").write_text(json.dumps({"pairs": pairs}), encoding="utf-8")
     data = import_mmrb2(tmp_path / "t2i.json", {})
     graded = Record(tuple(v for v in data.record if v.ballot == "choice:6"), data.record.items, data.record.responses)
     assert {(item, rater): step for (item, *_, rater), step in steps(graded).items()} == {
         ("p1", "annotator 1"): 3, ("p1", "annotator 2"): 1, ("p1", "annotator 3"): -1,
-        ("p2", "annotator 1"): -3, ("p2", "annotator 2"): -2, ("p2", "annotator 3"): -3,
+        ("p2", "annotator 1"): -3, ("p2", "annotator 2"): -2, ("p2", "annotator 3"): -3, ("p7", "annotator 1"): 2,
     }  # fmt: skip
-    (plain,) = (verdict for verdict in data.record if verdict.ballot == "choice")
-    assert (plain.item, plain.marks) == ("p3", (0.0, 1.0))
+    plain = {verdict.item: verdict.marks for verdict in data.record if verdict.ballot == "choice"}
+    assert plain == {"p3": (0.0, 1.0), "p6": (1.0, 0.0)}
     assert [part if isinstance(part, str) else "picture" for part in data.record.items["p1"].turns[0].parts] == [
         "picture", "Make it blue",
     ]  # fmt: skip
     assert data.record.responses["p1", "imagen4", 0].pictures == (Picture.from_bytes(png((ord("b"), 3, 3))),)
     assert left_out(data) == {
-        "chosen responses, which are joined from the annotations": 2,
+        "chosen responses, which are joined from the annotations": 3,
+        "ratings of one response by a letter, as the task `reasoning` has them": 2,
         "pairs without their prompt, which MMRB2's build adds": 1,
         "pairs whose pictures are not next to the file, or without a response": 1,
     }

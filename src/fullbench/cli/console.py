@@ -150,7 +150,8 @@ def report_outcome(job_counts: Sequence[JobCounts], *, what: str) -> int:
             f"{permanent_count + skipped_count} {what} are missing because calls failed permanently. Add --again to "
             "retry them."
         )
-    print_message(summary_line(job_counts))
+    if job_counts:  # a study of imported verdicts has no job
+        print_message(summary_line(job_counts))
     useless_judges = _judges_without_usable_verdict(job_counts)
     for name in useless_judges:
         print_message(

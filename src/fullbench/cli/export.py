@@ -9,7 +9,15 @@ from typing import Annotated
 import typer
 
 from fullbench.cli.console import command_text, print_message, print_tables
-from fullbench.cli.shared_options_and_run_output import LedgerOptions, ReleaseOption, argument, more, option, options
+from fullbench.cli.shared_options_and_run_output import (
+    LedgerOptions,
+    ReleaseOption,
+    argument,
+    more,
+    option,
+    options,
+    was_given,
+)
 from fullbench.errors import InputError
 
 
@@ -25,7 +33,9 @@ def export(
     subset: Annotated[
         str | None, option("Only verdicts that a judge got right (hq), or got wrong or hallucinated (hard).")
     ] = None,
-    judge: Annotated[str | None, option("Judge for --subset or `dpo`.")] = None,
+    judge: Annotated[
+        str | None, option("Write only this judge's verdicts. For --subset and `dpo`: their judge.")
+    ] = None,
     people: Annotated[str, option("Judge whose verdicts are the labels.")] = "human",
     margin: Annotated[float, option("For `dpo`: minimum difference between two scores.", min=0.0)] = 0.0,
     include_sensitive: Annotated[
@@ -111,8 +121,7 @@ def export(
         )
     if (subset is None) != (judge is None):
         raise InputError("--subset needs --judge, and --judge needs --subset. Give both.")
-    ledger_source = context.get_parameter_source("ledger")
-    from_ledger = ledger_source is not None and ledger_source.name == "COMMANDLINE"
+    from_ledger = was_given(context, "ledger")
     if from_ledger and data is not None:
         raise InputError("--data and --ledger exclude each other. Use one of them.")
     from fullbench.studies.ledger_display_names_and_name_lookup import find_judges, find_name, record_display_names
@@ -176,6 +185,14 @@ def _export_with_plugin(name: str, out: Path, store: LedgerOptions, options: lis
         )  # also items and responses without a verdict
         if withheld_count:
             print_message(f"{withheld_count:,} items are withheld (tag withheld: yes) and not written.")
+        if "judge" in option_values:
+            judges = record.judges
+            record = record.where(judge=option_values["judge"])
+            if not len(record):
+                raise InputError(
+                    f"Judge {option_values['judge']!r} has no verdict here. Judges with verdicts: "
+                    f"{', '.join(judges) or 'none'}."
+                )
         counts = load_plugin("exporters", name)(record, out, option_values)
     print_message(f"Written: {out} ({', '.join(f'{count:,} {what}' for what, count in counts.items())})")
 

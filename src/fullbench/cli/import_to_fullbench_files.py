@@ -1,64 +1,207 @@
-"""`fullbench import`: files of other tools as files of fullbench, with a study that runs them."""
+"""`fullbench import`: files of other tools into a ledger, with the summary of their verdicts."""
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from fullbench.cli.console import command_text, print_message, print_tables
-from fullbench.cli.shared_options_and_run_output import InputOptions, argument, option, options
+from fullbench.cli.shared_options_and_run_output import (
+    InputOptions,
+    JsonOption,
+    LedgerOptions,
+    ViewOptions,
+    argument,
+    option,
+    options,
+    was_given,
+)
 from fullbench.errors import InputError
+from fullbench.number_agreement import agree_with_one
+
+if TYPE_CHECKING:
+    from fullbench.files.exchange.foreign_files import ForeignData
+    from fullbench.studies.run.base_run import StudyResult
+    from fullbench.studies.run.study_items_responses_and_labels import StudyInputs
+    from fullbench.studies.study_file import Study
+
+STUDY_LEDGER = "study.ledger"
 
 
-@options("pictures_from")
+@options(
+    "out ledger study report all_tables table shown_judge full_names as_json supersede pictures pictures_from "
+    "without_pictures fetch_urls durability"
+)
 def import_files(
-    kind: Annotated[str, argument("Kind of file, as `fullbench list` shows under importers.")],
-    paths: Annotated[list[Path], argument("File, folder of such files, or name of a data set.", metavar="path")],
-    out: Annotated[Path, option("Folder for the converted files.")],
+    context: typer.Context,
+    paths: Annotated[
+        list[str],
+        argument(
+            "Files and folders, after the KIND of format if you want to name it (`fullbench list` shows all).",
+            metavar="[KIND] PATH...",
+        ),
+    ],
+    store: LedgerOptions,
     inputs: InputOptions,
+    view: ViewOptions,
+    out: Annotated[Path | None, option("Also write items, responses, verdicts and a study to this folder.")] = None,
     extra_options: Annotated[
         list[str] | None, option("NAME=VALUE, for example model=gpt-4o. Repeatable.", "--option")
     ] = None,
+    report: Annotated[Path | None, option("File for an HTML page with tables, charts and cases.")] = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Convert files of other tools to items, responses and verdicts.
+    """Import results of other tools and show who leads.
 
-    It writes items, responses, labels and verdicts, and a study that uses them.
+    Items, responses, votes of people and verdicts of judges go into the ledger. The format is detected if no KIND is
+    given. In folders, files of other formats are skipped and counted.
 
     Examples:
 
-        fullbench import vlmevalkit MMBench.tsv --out mmbench
+        fullbench import results/ --report page.html
 
-        fullbench import arena battles.json --out battles && fullbench run battles/study.toml
+        fullbench import arena battles.json --ledger battles.ledger
+
+        fullbench import vlmevalkit MMBench.tsv MMBench_gpt.xlsx --out mmbench && fullbench run mmbench/study.toml
 
         fullbench import huggingface data.parquet --out mine --option question=prompt --option response.gpt-4o=answer
-
-        fullbench import huggingface ORG/NAME --out mine --option question=prompt
     """
-    from fullbench.core.plugin_entry_points import load_plugin
-    from fullbench.files.exchange.huggingface import NAME, download_dataset
+    from fullbench.files.exchange.foreign_files import load_foreign_files
     from fullbench.files.items_from_picture_folder import check_new
+    from fullbench.reports.atomic_write import check_page
     from fullbench.studies.exchange.runnable_study_export import export_study
 
     malformed_options = [option for option in extra_options or () if "=" not in option]
     if malformed_options:
         raise InputError(f"--option {malformed_options[0]!r} is not NAME=VALUE.")
-    if len(paths) > 1:
-        raise InputError(f"One file or folder is read at a time; found {len(paths)}. Put the files into one folder.")
-    (path,) = paths
-    kind = kind.replace("-", "_")
-    importer = load_plugin("importers", kind)
-    is_dataset_name = kind == "huggingface" and not path.exists() and NAME.fullmatch(path.as_posix())
-    if not path.exists() and not is_dataset_name:
-        raise InputError("No such file or folder.", path=path)
-    check_new(out)
-    path = download_dataset(path.as_posix()) if is_dataset_name else path
+    kind, files = _split_kind(paths)
+    if out is not None:
+        check_new(out)
+    if report is not None:
+        check_page(report)
     with inputs.allow_pictures():
-        imported_data = importer(path, dict(option.split("=", 1) for option in extra_options or ()))
-    counts = export_study(imported_data.record, out, benchmark=None)
-    print_tables(imported_data.tables, as_json=False)
-    print_message(f"Written to {out}: {', '.join(f'{count:,} {what}' for what, count in counts.items())}.")
-    if counts.get("responses"):
+        foreign = load_foreign_files(files, dict(option.split("=", 1) for option in extra_options or ()), kind)
+    record = foreign.data.record
+    _print_files(foreign, kind)
+    name = store.study or (out or _common_name(files)).name
+    has_named_ledger = was_given(context, "ledger")
+    ledger = store.ledger if out is None or has_named_ledger else str(out / STUDY_LEDGER)
+    if out is not None:
+        study_ledger = _path_from(out, ledger) if has_named_ledger else STUDY_LEDGER
+        counts = export_study(record, out, benchmark=None, name=name, ledger=study_ledger)
+        print_message(f"Written to {out}: {agree_with_one(_count_text(counts))}.")
+    if not len(record):
+        _end_without_verdicts(foreign, out)
+        return
+    study_result = _store(foreign, replace(store, ledger=ledger), name, with_texts=report is not None)
+    if report is not None:
+        from fullbench.reports.results_page import write_page
+
+        tables = [*study_result.tables, *foreign.data.tables]
+        names = study_result.names
+        write_page(name, study_result.record, tables, report, source=study_result.source, names=names)
+    view.print_report([*study_result.tables, *foreign.data.tables], as_json=as_json)
+    if view.is_default and not as_json:
+        print_tables(foreign.data.tables, as_json=False)
+    if report is not None:
+        print_message(f"Page: {report}")
+    print_message(*study_result.messages)
+    numbers = {"items": len(record.items), "responses": len(record.responses), "verdicts": len(record)}
+    print_message(f"Ledger: {ledger}, study {name!r}: {agree_with_one(_count_text(numbers))}.")
+    shown = ["run", out / "study.toml"] if out is not None else ["report", "--ledger", ledger, "--study", name]
+    print_message(f"Next: {command_text(*shown)}")
+
+
+def _split_kind(words: list[str]) -> tuple[str | None, list[Path]]:
+    """Return the kind, if the first word is one, and the paths. A folder of that name is a path if it stands alone."""
+    from fullbench.core.plugin_entry_points import did_you_mean, plugin_names
+
+    kinds = plugin_names("importers")
+    first, rest = words[0].replace("-", "_"), list(map(Path, words[1:]))
+    if first in kinds and (rest or not Path(words[0]).exists()):
+        if not rest:
+            raise InputError(f"No file given. Write fullbench import {words[0]} PATH.")
+        if first == "huggingface" and len(rest) == 1 and not rest[0].exists():
+            from fullbench.files.exchange.huggingface import NAME, download_dataset
+
+            if NAME.fullmatch(rest[0].as_posix()):
+                return first, [download_dataset(rest[0].as_posix())]
+        return first, rest
+    if rest and not Path(words[0]).exists() and "." not in words[0] and "/" not in words[0]:
+        hint = did_you_mean(first, kinds) or "."
+        raise InputError(f"There is no importer {words[0]!r}{hint} Installed: {', '.join(kinds)}")
+    return None, list(map(Path, words))
+
+
+def _common_name(paths: list[Path]) -> Path:
+    """Return the only path, or the folder that all are in, without the suffix."""
+    from fullbench.files.exchange.import_record_builder import stem_of
+
+    path = paths[0].resolve() if len(paths) == 1 else Path(os.path.commonpath([path.resolve() for path in paths]))
+    return path if path.is_dir() else Path(stem_of(path))
+
+
+def _path_from(folder: Path, ledger: str) -> str:
+    return ledger if "://" in ledger else os.path.relpath(ledger, folder)
+
+
+def _count_text(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} {what}" for what, count in counts.items())
+
+
+def _print_files(foreign: ForeignData, kind: str | None) -> None:
+    """Print the detected format, and the files that were read or skipped."""
+    parts = [f"Format: {' or '.join(foreign.kinds)}"] if kind is None else []
+    if len(foreign.files) > 1 or foreign.skipped:
+        parts.append(f"{len(foreign.files):,} files read")
+    if foreign.skipped:
+        names = ", ".join(file.name for file in foreign.skipped[:3])
+        more = f" and {len(foreign.skipped) - 3:,} more" if len(foreign.skipped) > 3 else ""
+        parts.append(f"{len(foreign.skipped):,} files of other formats skipped ({names}{more})")
+    if foreign.others and (kind is None or foreign.skipped):
+        parts.append(f"{foreign.others:,} files without data not opened")
+    if parts:
+        print_message(agree_with_one(f"{'; '.join(parts)}."))
+
+
+def _store(foreign: ForeignData, store: LedgerOptions, name: str, *, with_texts: bool) -> StudyResult:
+    """Store the data in the ledger, and return the tables of the study."""
+    from fullbench.studies.run.judging_study_kind import StudyRun
+
+    study, study_inputs = _study_of(foreign, name)
+    study_run = StudyRun(study, study_inputs)
+    with store.open(name) as book:
+        return study_run.execute(book, with_texts=with_texts, quiet=True)
+
+
+def _study_of(foreign: ForeignData, name: str) -> tuple[Study, StudyInputs]:
+    from fullbench.core.verdict import PEOPLE
+    from fullbench.studies.run.study_items_responses_and_labels import StudyInputs, add_imported_verdicts
+    from fullbench.studies.study_file import Study
+
+    record = foreign.data.record
+    labels = [verdict for verdict in record if verdict.judge == PEOPLE]
+    inputs = StudyInputs(list(record.items.values()), list(record.responses.values()), labels)
+    add_imported_verdicts(inputs, (verdict for verdict in record if verdict.judge != PEOPLE))
+    return Study(name), inputs
+
+
+def _end_without_verdicts(foreign: ForeignData, out: Path | None) -> None:
+    """Say how to continue with items, or items and responses, that nobody judged."""
+    record = foreign.data.record
+    counts = agree_with_one(_count_text({"items": len(record.items), "responses": len(record.responses)}))
+    if out is None:
+        raise InputError(
+            f"The files have no verdicts ({counts}), so there is nothing to show. Add --out FOLDER to write them as "
+            "files, which `fullbench judge` or `fullbench answer` reads."
+        )
+    print_tables(foreign.data.tables, as_json=False)
+    if record.responses:
         print_message(f"Next: {command_text('run', out / 'study.toml')}")
-    else:
-        words = ("--items", out / "items.jsonl", "--contestant", "openai:gpt-4o", "--out", "answers.jsonl")
-        print_message(f"Next: {command_text('answer', *words)}")
+        return
+    words = ("--items", out / "items.jsonl", "--contestant", "openai:gpt-4o", "--out", "answers.jsonl")
+    print_message(f"Next: {command_text('answer', *words)}")

@@ -24,18 +24,18 @@ from fullbench.errors import InputError
 
 
 @options(
-    "question limit labels criteria orders trials cross_samples seed unverified ledger study supersede pictures "
-    "pictures_from without_pictures fetch_urls durability report budget budget_for anyway again engine dry_run "
-    "all_tables table full_names as_json quiet"
+    "question limit labels verdicts criteria orders trials cross_samples seed unverified ledger study supersede "
+    "pictures pictures_from without_pictures fetch_urls durability report budget budget_for anyway again engine "
+    "dry_run all_tables table full_names as_json quiet"
 )
 def judge(
     items: ItemsOption,
     responses: ResponsesOption,
-    judges: Annotated[list[str], option("Judge, as KIND:NAME?OPTIONS. Repeatable.", "--judge")],
     store: LedgerOptions,
     inputs: InputOptions,
     calls: CallOptions,
     view: ViewOptions,
+    judges: Annotated[list[str] | None, option("Judge, as KIND:NAME?OPTIONS. Repeatable.", "--judge")] = None,
     ballots: Annotated[
         list[str] | None,
         option("Ballot: score:1-5, choice, choice+tie, choice:5, ranking, ... Repeatable.", "--ballot"),
@@ -67,6 +67,9 @@ def judge(
         fullbench judge --items items.jsonl --responses answers.csv --ballot score:1-5 \
             --judge "vllm:qwen2-vl@http://localhost:8000/v1?mode=direct" --judge length --report report.html
 
+        fullbench judge --items items.jsonl --responses answers.csv --verdicts scores.csv --ballot score:1-5 \
+            --judge openai:gpt-4o
+
         fullbench judge --items items.jsonl --responses answers.csv --judge openai:gpt-4o --rubric rubric.toml
     """
     from fullbench.core.case import ORDERS
@@ -76,7 +79,12 @@ def judge(
     from fullbench.studies.run.judging_study_kind import StudyRun
     from fullbench.studies.study_file import Study
 
-    if not ballots and rubric is None:
+    if not judges and not inputs.verdicts:
+        raise InputError(
+            "No judge given. Add --judge openai:gpt-4o, or --verdicts FILE with verdicts that exist already."
+        )
+    judges = judges or []
+    if judges and not ballots and rubric is None:
         raise InputError("No ballot given. Add --ballot score:1-5 (or choice+tie, ranking), or --rubric FILE.")
     if report is not None:
         check_page(report)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
 
 from fullbench.cli.console import print_message
 from fullbench.cli.display_names_in_command_output import CURRENT
 from fullbench.cli.shared_options_and_run_output import (
     ChartsOption,
+    InputOptions,
     JsonOption,
     LabelsOption,
     LedgerOptions,
@@ -21,21 +26,27 @@ from fullbench.cli.shared_options_and_run_output import (
     more,
     option,
     options,
+    was_given,
 )
 from fullbench.errors import InputError
 
 if TYPE_CHECKING:
+    from fullbench.core.table import Table
     from fullbench.core.verdict import Verdict
     from fullbench.ledger.ledger import Ledger
     from fullbench.reports.display_names_of_judges_and_contestants import DisplayNames
+    from fullbench.studies.study_file import Study
 
 
 @options(
-    "ledger all_tables table judges benchmark out labels about study settle rule visible pilot against corrected "
-    "strong replacement charts names language include_sensitive seed full_names as_json"
+    "ledger items responses verdicts labels ballot all_tables table judges benchmark out about study settle rule "
+    "visible pilot against corrected strong replacement charts names language include_sensitive seed full_names "
+    "as_json question pictures_from without_pictures fetch_urls"
 )
 def report(
+    context: typer.Context,
     store: LedgerOptions,
+    inputs: InputOptions,
     people: VoteOptions,
     view: ViewOptions,
     judges: Annotated[
@@ -50,7 +61,12 @@ def report(
             "--report",
         ),
     ] = None,
+    items: Annotated[
+        Path | None, option("Items (questions), to report from files: with --responses and --verdicts. No ledger.")
+    ] = None,
+    responses: Annotated[Path | None, option("Responses (answers) to --items: JSONL, CSV or Parquet.")] = None,
     labels: LabelsOption = None,
+    ballot: Annotated[str | None, option("Ballot of --verdicts and --labels without one, such as score:1-5.")] = None,
     about: Annotated[
         Path | None,
         more("File with facts about contestants, one row each (size, rank, ...), shown as columns of boards."),
@@ -78,9 +94,13 @@ def report(
 ) -> None:
     """Show leaderboards, agreement, unusable verdicts and cost.
 
+    They come from a ledger, or from files of items, responses and verdicts.
+
     Examples:
 
         fullbench report --ledger fullbench.ledger
+
+        fullbench report --items questions.csv --responses answers.csv --verdicts scores.csv --labels people.csv
 
         fullbench report --out report.html --charts charts/
 
@@ -100,20 +120,21 @@ def report(
     from fullbench.studies import judge_contestant_and_benchmark_specs, ledger_verdicts_with_panels
     from fullbench.studies.leaderboards.common_scale_after_judge_replacement import with_judge_changes
     from fullbench.studies.ledger_display_names_and_name_lookup import find_judges
+    from fullbench.studies.study_file import Study
 
     study, pilots = store.study, people.pilot
     vote_rule = rule_of(people.rule)
     display_names = DisplayNames() if names is None else DisplayNames.read(names)
     imprint = Imprint() if names is None else Imprint.read(names).for_language(language).of_report(study or "")
-    if benchmark and vote_rule != "default":
-        raise InputError("The tables of a benchmark combine votes as its paper does. Leave out --rule or --benchmark.")
-    if benchmark and strong != 1:
-        raise InputError(
-            "The tables of a benchmark weight verdicts as its paper does. Leave out --strong or --benchmark."
-        )
+    if benchmark:
+        _refuse_benchmark_options(vote_rule, strong)
     page_path = _page_path(out, language)
-    with store.read() as book:
-        label_verdicts = [] if labels is None else _load_new_labels(labels, book)
+    files = Study(
+        "report", items=items, responses=responses, labels=labels, ballots=(ballot,) if ballot else ()
+    )  # fmt: skip
+    if items is not None and was_given(context, "ledger"):
+        raise InputError("--items and --ledger exclude each other. `fullbench judge --verdicts` stores the files.")
+    with _open_source(store, inputs.added_to(files)) as (book, label_verdicts):
         label_judges = {verdict.judge for verdict in label_verdicts}
         judges = find_judges(book, judges or [], also_known=label_judges)
         columns = ledger_verdicts_with_panels.load_columns(
@@ -173,10 +194,7 @@ def report(
 
             report_tables = add_contestant_facts(report_tables, read_contestant_facts(about))
         if charts is not None:
-            from fullbench.reports.charts.chart_specification_and_rendering import write_charts
-
-            for path in write_charts([display_names.table(table) for table in report_tables], charts):
-                print_message(f"Chart: {path}")
+            _write_charts([display_names.table(table) for table in report_tables], charts)
         if page_path is not None:
             source = {"ledger": book.digest()}
             write_page(
@@ -207,18 +225,81 @@ def _refuse_empty_report(book: Ledger) -> NoReturn:
     raise InputError(f"The ledger has no verdict of these judges. It has: {judge_names}.", path=book.place)
 
 
-def _load_new_labels(labels: Path, book: Ledger) -> list[Verdict]:
-    """Return the labels of a file that are new or changed: each person counts once."""
-    from fullbench.files.item_response_verdict_files import read_verdicts
-    from fullbench.studies.run.study_items_responses_and_labels import find_new_labels
+def _write_charts(tables: Sequence[Table], folder: Path) -> None:
+    from fullbench.reports.charts.chart_specification_and_rendering import write_charts
 
-    new_labels, changed_count = find_new_labels(read_verdicts(labels), book)
-    if changed_count:
-        print_message(
-            f"{labels}: {changed_count:,} labels differ from the ledger's votes of the same people. The labels of "
-            "the file count."
+    for path in write_charts(tables, folder):
+        print_message(f"Chart: {path}")
+
+
+def _refuse_benchmark_options(vote_rule: str, strong: float) -> None:
+    """Refuse options that the tables of a benchmark cannot follow."""
+    if vote_rule != "default":
+        raise InputError("The tables of a benchmark combine votes as its paper does. Leave out --rule or --benchmark.")
+    if strong != 1:
+        raise InputError(
+            "The tables of a benchmark weight verdicts as its paper does. Leave out --strong or --benchmark."
         )
-    return new_labels
+
+
+@contextmanager
+def _open_source(store: LedgerOptions, files: Study) -> Iterator[tuple[Ledger, list[Verdict]]]:
+    """Yield the ledger with the new verdicts of files, or a temporary ledger if the files have the items too."""
+    if files.items is not None:
+        with _ledger_from_files(files) as book:
+            yield book, []
+        return
+    if files.responses is not None:
+        raise InputError("No items given. Add --items FILE next to --responses.")
+    with store.read() as book:
+        yield book, _load_new_verdicts(files, book)
+
+
+@contextmanager
+def _ledger_from_files(files: Study) -> Iterator[Ledger]:
+    """Yield a temporary ledger with the items, responses, verdicts and labels of files."""
+    from fullbench.ledger.ledger import Ledger
+    from fullbench.studies.run.judging_study_kind import StudyRun
+    from fullbench.studies.run.study_items_responses_and_labels import enter_labels, enter_responses
+
+    if not files.response_files:
+        raise InputError("No responses given. Add --responses FILE with columns item, contestant and text.")
+    if not files.verdict_files and files.labels is None:
+        raise InputError("No verdicts given. Add --verdicts FILE with columns item, contestant, judge and score.")
+    study_run = StudyRun(files)
+    title = (files.verdict_files or (files.labels or Path("report"),))[0].stem
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"{title}.ledger"
+        with Ledger(path, keep_pictures=False, durability="process") as book:
+            enter_responses(study_run.inputs, book)
+            enter_labels(study_run.labels, book)
+            CURRENT.use_ledger(book)
+            yield book
+    print_message(*study_run.messages)
+
+
+def _load_new_verdicts(files: Study, book: Ledger) -> list[Verdict]:
+    """Return the labels and verdicts of files that are new or changed: each person or judge counts once."""
+    from fullbench.studies.run.study_items_responses_and_labels import (
+        StudyInputs,
+        add_imported_verdicts,
+        changed_label_messages,
+        find_new_labels,
+        read_study_verdicts,
+    )
+
+    existing = read_study_verdicts(files)
+    labels, changed_count = find_new_labels(existing.labels, book)
+    print_message(*existing.messages, *changed_label_messages(str(files.labels), changed_count))
+    if not existing.verdicts:
+        return labels
+    study = book.one_study()
+    inputs = StudyInputs(list(book.items(study=study)), list(book.responses(study=study)))
+    add_imported_verdicts(inputs, existing.verdicts)
+    verdicts, changed_count = find_new_labels(inputs.labels, book)
+    place = " and ".join(map(str, files.verdict_files))
+    print_message(*changed_label_messages(place, changed_count, what="verdicts"))
+    return [*labels, *verdicts]
 
 
 def _page_path(out: Path | None, language: str) -> Path | None:

@@ -19,7 +19,7 @@ from fullbench.errors import InputError
 
 def reproduce(
     name: Annotated[str, argument("Benchmark, as `fullbench list` shows it.")],
-    data: Annotated[Path, option("Folder with the data that the authors released.")],
+    data: Annotated[Path, option("Folder with the data that `fullbench list` names.")],
     out: Annotated[Path | None, option("JSON file for all cells.")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -31,13 +31,20 @@ def reproduce(
     """
     import json
 
+    from fullbench.files.release_rows import MissingReleaseFile
     from fullbench.files.row_writers import replace_atomically
     from fullbench.plugin_specs import load_benchmark as benchmark_named
 
     benchmark = benchmark_named(name)
     if benchmark.reproduce is None:
         raise InputError(f"The benchmark {name!r} reproduces no published numbers: it has no 'reproduce'.")
-    reproduction = benchmark.reproduce(data)
+    try:
+        reproduction = benchmark.reproduce(data)
+    except MissingReleaseFile as error:
+        what = benchmark.reproduce_from
+        raise InputError(
+            f"{data}: this folder lacks {error.path and error.path.name}. `reproduce {name}` reads {what}."
+        ) from error
     cells_json = json.dumps({"cells": [cell.cell for cell in reproduction.cells]}, ensure_ascii=False, indent=1) + "\n"
     if out is not None:
         with replace_atomically(out) as part:

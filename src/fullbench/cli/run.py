@@ -21,8 +21,8 @@ from fullbench.cli.shared_options_and_run_output import (
 
 
 @options(
-    "ledger pictures pictures_from without_pictures fetch_urls durability limit budget budget_for anyway again engine "
-    "safe canaries dry_run all_tables table shown_judge full_names as_json quiet"
+    "ledger verdicts pictures pictures_from without_pictures fetch_urls durability limit budget budget_for anyway "
+    "again engine safe canaries dry_run all_tables table shown_judge full_names as_json quiet"
 )
 def run(
     study: StudyArgument,

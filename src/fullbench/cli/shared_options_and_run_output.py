@@ -86,6 +86,12 @@ def options(names: str) -> Callable[[Callable[..., Result]], Callable[..., Resul
     return decorate
 
 
+def was_given(context: typer.Context, name: str) -> bool:
+    """Return True if an option was typed; a variable of the environment does not count."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 def _refuse_blank_study(study: str | None) -> str | None:
     # A shell variable that is not set gives a blank name, which would mean the study `default`.
     if study is not None and not study.strip():
@@ -116,6 +122,10 @@ ItemsOption = Annotated[Path, option("Items (questions): JSONL, CSV, Parquet, or
 ItemsFileOption = Annotated[Path, option("Items (questions): JSONL, CSV or Parquet.")]
 ResponsesOption = Annotated[Path, option("Responses (answers): JSONL, CSV or Parquet.")]
 LabelsOption = Annotated[Path | None, option("Labels: people's verdicts to compare with.")]
+VerdictsOption = Annotated[
+    list[Path] | None,
+    option("Verdicts of judges that exist already: scores or winners, with a column judge. Repeatable.", "--verdicts"),
+]
 CriterionOption = Annotated[str, option("Criterion to judge by.")]
 TrialsOption = Annotated[int, option("Number of times that each case is judged.", min=1)]
 JudgeOption = Annotated[str, option("Judge, as KIND:NAME?OPTIONS.")]
@@ -205,6 +215,7 @@ class InputOptions:
     limit: Annotated[
         int | None, option("Use only the first N items. Run again without --limit to continue.", min=1)
     ] = None
+    verdicts: VerdictsOption = None
     pictures_from: Annotated[
         list[Path] | None,
         more("Allow pictures from this folder too, not only from the folder of the data. Repeatable."),
@@ -235,6 +246,7 @@ class InputOptions:
             study,
             question=study.question or self.question,
             limit=self.limit or study.limit,
+            verdicts=(*study.verdict_files, *(self.verdicts or ())) or None,
             pictures_from=(*study.pictures_from, *self.folders),
             without_pictures=study.without_pictures or self.without_pictures,
             fetch_urls=study.fetch_urls or self.fetch_urls,
@@ -323,6 +335,11 @@ class ViewOptions:
     all_tables: Annotated[bool, option("Print every table, not only the summary.", "--all")] = False
     table: Annotated[str | None, option("Print one table, by its name or the beginning of its name.", "--table")] = None
     shown_judge: Annotated[str | None, option("Print the tables about one judge.", "--judge")] = None
+
+    @property
+    def is_default(self) -> bool:
+        """True if only the summary is printed."""
+        return not (self.all_tables or self.table or self.shown_judge)
 
     def print_report(
         self,

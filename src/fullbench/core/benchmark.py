@@ -22,6 +22,9 @@ from fullbench.errors import InputError
 PAPER_PROTOCOL: Mapping[str, Any] = {"paper": True}
 """What `protocol = "paper"` of a study means; a table `[protocol]` never has the key `paper`."""
 
+UNPUBLISHED_TABLES = "our condensed tables, which are not published (docs/data.md)"
+"""`reproduce_from` of a benchmark whose authors released its data in another form only, or not at all."""
+
 
 @dataclass(frozen=True)
 class LazyFunction:
@@ -139,6 +142,11 @@ class Benchmark:
     """Released verdicts of people and judges."""
     reproduce: Callable[[Path], Reproduction] | None = None
     """Published numbers, computed again from the authors' released data."""
+    reproduce_from: str = ""
+    """The data that `reproduce` reads, in words; `fullbench list` and errors show it."""
+
+    is_layout_seen: bool = True
+    """False if no published row was at hand, so that the layout of its files is that of its authors' scripts."""
 
     @property
     def asks(self) -> bool:

@@ -3,19 +3,21 @@
 One row each, in any format of `files.row_readers`. These names are written; some common others are read as well.
 
 Item
-    `id`; `question` (or `instruction`, `prompt`) and `pictures` (or `picture`, `images`, `image`: a path or a list of
-    paths, relative to the file), or else `turns`: a list of `{"role", "parts"}`; `reference`; `captions` (or
-    `caption`); `tags`, a mapping. `reference` of a dialogue may be a list with a text for each turn to answer.
+    `id` (or `question_id`, `item_id`, `item`); `question` (or `instruction`, `prompt`) and `pictures` (or `picture`,
+    `images`, `image`: a path or a list of paths, relative to the file), or else `turns`: a list of `{"role",
+    "parts"}`; `reference`; `captions` (or `caption`); `tags`, a mapping. `reference` of a dialogue may be a list with
+    a text for each turn to answer.
 Response
-    `item`, `contestant` (or `model`); `text` (or `answer`, `response`, `output`) and/or `pictures`, or else `parts`,
-    or for a dialogue `turns`, a list of answers, each a text or a list of parts; `sample`; `tags`.
+    `item` (or `question_id`, `item_id`, `id`), `contestant` (or `model`); `text` (or `answer`, `response`, `output`)
+    and/or `pictures`, or else `parts`, or for a dialogue `turns`, a list of answers, each a text or a list of parts;
+    `sample`; `tags`.
 Verdict
-    `item` (or `question_id`), `contestants` (or `contestant`, `model`; or `model_a` and `model_b`), `marks` (or `mark`,
-    `score`, `rating`), `winner` (a contestant's name, `model_a`, `model_b`, `tie`...) or `fault`, `ballot`,
-    `criterion`, `judge`, `case`, `trial`, `text`, `earlier`, `prompt`, `at`. Usage: `calls`, `retries`, `tokens_in`,
-    `tokens_out`, `dollars`, `seconds`; `cached` and `stored`, the input tokens read from and written to a server's
-    cache. `probability`, the chance that the case was selected; `variant` and `strength`, the kind and strength of a
-    deliberate change; `canary`; `confidence`.
+    `item` (or `question_id`, `item_id`, `id`), `contestants` (or `contestant`, `model`; or `model_a` and `model_b`),
+    `marks` (or `mark`, `score`, `rating`), `winner` (or `preference`: a contestant's name, `model_a`, `model_b`,
+    `tie`...) or `fault`, `ballot`, `criterion`, `judge`, `case`, `trial`, `text`, `earlier`, `prompt`, `at`. Usage:
+    `calls`, `retries`, `tokens_in`, `tokens_out`, `dollars`, `seconds`; `cached` and `stored`, the input tokens read
+    from and written to a server's cache. `probability`, the chance that the case was selected; `variant` and
+    `strength`, the kind and strength of a deliberate change; `canary`; `confidence`.
 
 `parts` is a list of texts and `{"picture": PATH}`. Lists and mappings are JSON if the file has only text cells.
 Any other column of an item or a response becomes a tag.
@@ -124,6 +126,10 @@ VERDICT = {
     "marks": ("mark", "score", "rating"), "rater": ("annotator", "worker"),
 }  # fmt: skip
 
+ITEM_FALLBACKS = {"id": ("question_id", "item_id", "item")}
+RESPONSE_FALLBACKS = {"item": ("question_id", "item_id", "id")}
+VERDICT_FALLBACKS = {"item": ("item_id", "id"), "winner": ("preference",)}
+
 ITEM_COLUMNS: Columns = {
     "id": "text", "question": "text", "pictures": "json", "turns": "json", "reference": "text", "captions": "json",
     "tags": "json",
@@ -159,7 +165,13 @@ def read_items(path: str | Path, *, question: str | None = None) -> Iterator[Ite
 
 def _item_rows(path: Path, question: str | None) -> Iterator[tuple[int | None, Item]]:
     for line, row in read_rows(path):
-        yield line, item_of(Fields(path, line, convert_rubric_row(row, line), ITEM), question)
+        yield line, item_of(item_fields(path, line, row), question)
+
+
+def item_fields(path: Path, line: int, row: Mapping[str, Any]) -> Fields:
+    """Return the fields of an item's row, with usual names of the id. A row of a contestant is none of an item."""
+    is_response = not row.keys().isdisjoint(("contestant", "model")) and "id" not in row
+    return Fields(path, line, convert_rubric_row(row, line), ITEM, {} if is_response else ITEM_FALLBACKS)
 
 
 def item_of(fields: Fields, question: str | None) -> Item:
@@ -221,7 +233,7 @@ def read_responses(
     seen_keys: dict[tuple[str, str, int], int] = {}
     blanks = Blanks()
     for line, row in read_rows(path):
-        response = response_of(Fields(path, line, row, RESPONSE), contestant, blanks)
+        response = response_of(Fields(path, line, row, RESPONSE, RESPONSE_FALLBACKS), contestant, blanks)
         place = (response.item, response.contestant, response.sample)
         if items is not None and response.item not in items:
             raise InputError(_unknown_item_message(response, items), path=path, line=line)
@@ -319,7 +331,7 @@ def verdicts_in(
     votes: Counter[tuple[str, str]] = Counter()
     seen_keys: set[tuple[object, ...]] = set()
     for line, row in rows:
-        fields = Fields(path, line, row, VERDICT)
+        fields = Fields(path, line, row, VERDICT, VERDICT_FALLBACKS)
         who, spec = fields.name("judge", judge), fields.name("ballot", ballot or fields.choice)
         item, contestants = fields.name("item"), fields.contestants()
         criterion = fields.text("criterion") or "overall"

@@ -18,10 +18,13 @@ from fullbench.core.table import Table
 from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
+from fullbench.files.annotation_tools.read_labels import label_rows
+from fullbench.files.existing_scores import ExistingVerdicts, existing_verdicts
 from fullbench.files.item_response_verdict_files import (
-    ITEM,
     RESPONSE,
+    RESPONSE_FALLBACKS,
     Blanks,
+    item_fields,
     item_of,
     read_items,
     read_responses,
@@ -30,7 +33,6 @@ from fullbench.files.item_response_verdict_files import (
     verdicts_in,
 )
 from fullbench.files.name_suggestions_and_lookalikes import warn_of_twins
-from fullbench.files.released_rubric_rows import convert_rubric_row
 from fullbench.files.row_fields import Fields
 from fullbench.picture_flattening_and_orientation import encode_image
 
@@ -77,7 +79,7 @@ def items_of(data: Any, *, question: str | None = None) -> list[Item]:
     else:
         place = Path("items")
         items = [
-            item_of(Fields(place, number, convert_rubric_row(row, number), ITEM), question)
+            item_of(item_fields(place, number, row), question)
             for number, row in enumerate(rows_of(entries, "items"), 1)
         ]  # fmt: skip
     twice = [name for name, count in Counter(item.id for item in items).items() if count > 1]
@@ -97,7 +99,7 @@ def responses_of(data: Any, items: Iterable[Item]) -> list[Response]:
         entries
         if isinstance(entries, list) and all(isinstance(entry, Response) for entry in entries)
         else [
-            response_of(Fields(place, number, row, RESPONSE), None, blanks)
+            response_of(Fields(place, number, row, RESPONSE, RESPONSE_FALLBACKS), None, blanks)
             for number, row in enumerate(rows_of(entries, "responses"), 1)
         ]
     )
@@ -119,6 +121,28 @@ def labels_of(data: Any, ballot: str | None = None) -> list[Verdict]:
     if isinstance(data, str | Path):
         return list(read_verdicts(data, ballot=ballot))
     return list(verdicts_in(enumerate(rows_of(data, "labels"), 1), Path("labels"), ballot=ballot))
+
+
+def existing_of(verdicts: Any, labels: Any = None, ballot: str | None = None) -> ExistingVerdicts:
+    """Return verdicts that exist already, and people's labels: each a record, rows, or the path of a file.
+
+    Args:
+        verdicts: Verdicts of judges; a list of paths is possible too.
+        labels: People's verdicts.
+        ballot: Ballot of rows without one.
+    """
+    if isinstance(verdicts, Record):
+        label_verdicts = [] if labels is None else labels_of(labels, ballot)
+        return ExistingVerdicts(list(verdicts.verdicts), label_verdicts)
+    are_paths = isinstance(verdicts, list | tuple) and all(isinstance(entry, str | Path) for entry in verdicts)
+    sources = [_rows_with_place(entry, "verdicts") for entry in (verdicts if are_paths and verdicts else [verdicts])]
+    return existing_verdicts(sources, None if labels is None else _rows_with_place(labels, "labels"), ballot)
+
+
+def _rows_with_place(data: Any, what: str) -> tuple[Path, Iterable[tuple[int, Mapping[str, Any]]]]:
+    if isinstance(data, str | Path):
+        return Path(data), label_rows(Path(data))
+    return Path(what), enumerate(rows_of(data, what), 1)
 
 
 def _plain_value(value: Any) -> Any:

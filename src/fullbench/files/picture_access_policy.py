@@ -140,6 +140,13 @@ def find_picture(folder: Path, name: str) -> Path | None:
     )
 
 
+def is_picture_available(folder: Path, name: str) -> bool:
+    """True if `read_picture` can read a picture: it is written out, in a folder, copied, or may be downloaded."""
+    if _is_written_out(name) or find_picture(folder, name) is not None:
+        return True
+    return WEB.match(name) is not None and (_may_fetch.get() or copy_of(folder, name) is not None)
+
+
 def _is_written_out(name: str) -> bool:
     """True if the text is the picture itself, not its name."""
     return len(name) > _LONGEST_NAME or _DATA.match(name) is not None

@@ -73,6 +73,10 @@ class Row:
         return names
 
 
+class MissingReleaseFile(InputError):
+    """A folder lacks a file that a benchmark reads."""
+
+
 def release_file(folder: Path, name: str) -> Path:
     """Return the path of a released file: `NAME.gz`, or `NAME` if it was unpacked."""
     if not folder.is_dir():
@@ -80,7 +84,7 @@ def release_file(folder: Path, name: str) -> Path:
     for path in (folder / f"{name}.gz", folder / name):
         if path.exists():
             return path
-    raise InputError("the file is missing; the release has it", path=folder / f"{name}.gz")
+    raise MissingReleaseFile("the file is missing; `fullbench list` says what is read", path=folder / f"{name}.gz")
 
 
 def released_rows(folder: Path, name: str, columns: Sequence[str] = ()) -> Iterator[Row]:

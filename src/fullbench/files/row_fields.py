@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from fullbench.core.ballot import Ballot, GradedChoice
@@ -16,7 +17,7 @@ from fullbench.errors import InputError
 from fullbench.files.row_readers import parse_json
 
 PAIR_COLUMNS = ("model_a", "model_b")
-SIDES = {"model_a": 0, "model_b": 1, "a": 0, "b": 1}
+SIDES = {"model_a": 0, "model_b": 1, "a": 0, "b": 1, "1": 0, "2": 1}
 TIES = {"tie", "draw", "both", "tie (bothbad)", "both_bad", "bothbad"}
 """Names of a tie in arenas; "both bad" counts as a tie."""
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
@@ -25,7 +26,24 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 class Fields:
     """Fields of one row under their canonical names. Fields that are never read become tags."""
 
-    def __init__(self, path: Path, line: int, row: Mapping[str, Any], synonyms: Mapping[str, Sequence[str]]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        line: int,
+        row: Mapping[str, Any],
+        synonyms: Mapping[str, Sequence[str]],
+        fallbacks: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    ) -> None:
+        """Take a row of a file.
+
+        Args:
+            path: The file.
+            line: Its line.
+            row: The row.
+            synonyms: Other spellings of a name; a row has only one of them.
+            fallbacks: Names that mean something else next to the name itself, and the same without it: `id` of a row
+                of answers is that of the item only if no column `item` is there.
+        """
         self.path = path
         self.line = line
         self._row = {
@@ -45,6 +63,11 @@ class Fields:
                     self._spelt[name] = spelling
                     if self._row.get(name) is None:
                         self._row[name] = value
+        for name, spellings in fallbacks.items():
+            spelt = [spelling for spelling in spellings if spelling in self._row]
+            if spelt and name not in self._row:
+                self._row[name] = self._row.pop(spelt[0])
+                self._spelt[name] = spelt[0]
 
     def error(self, message: str) -> InputError:
         return InputError(message, path=self.path, line=self.line)

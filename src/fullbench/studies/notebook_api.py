@@ -31,7 +31,8 @@ from fullbench.core.table import Tables
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import DataWarning, DueWarning, InputError
-from fullbench.files.notebook_data_conversion import items_of, labels_of, responses_of
+from fullbench.files.existing_scores import ExistingVerdicts
+from fullbench.files.notebook_data_conversion import existing_of, items_of, labels_of, responses_of
 from fullbench.files.picture_access_policy import allow_picture_folders
 from fullbench.ledger.ledger import Ledger
 from fullbench.reports import notebook_html as _drawn  # noqa: F401 (what comes back can be drawn)
@@ -53,8 +54,11 @@ from fullbench.studies.run.cases_per_judge_and_case_file import no_cases_message
 from fullbench.studies.run.judge_cases import judge_cases
 from fullbench.studies.run.progress_display import in_notebook, watch_progress
 from fullbench.studies.run.study_items_responses_and_labels import (
+    StudyInputs,
+    add_imported_verdicts,
     changed_label_messages,
     enter_labels,
+    enter_responses,
     label_messages,
     strip_blanks_around_names,
 )
@@ -251,7 +255,8 @@ def judge(
     judges: Judges | None = None, ballot: Ballots | None = None, ballots: Ballots | None = None, rubric: Any = None,
     criterion: str | Sequence[str] = "overall", criteria: str | Sequence[str] | None = None, orders: Orders = "both",
     trials: int = 1, seed: int = 0, sample_pairing: SamplePairing = "aligned", question: str | None = None,
-    labels: Any = None, study: str | None = None, pictures_from: Folders = (), quiet: bool | None = None,
+    labels: Any = None, verdicts: Any = None, study: str | None = None, pictures_from: Folders = (),
+    quiet: bool | None = None,
 ) -> Record: ...  # fmt: skip
 @explain_arguments
 def judge(
@@ -272,6 +277,7 @@ def judge(
     sample_pairing: SamplePairing = "aligned",
     question: str | None = None,
     labels: Any = None,
+    verdicts: Any = None,
     study: str | None = None,
     pictures_from: Folders = (),
     quiet: bool | None = None,
@@ -299,6 +305,8 @@ def judge(
         sample_pairing: Which samples are shown together; see `samples` of `cases`.
         question: Question for pictures without one.
         labels: People's verdicts; they are added to the ledger and to the record.
+        verdicts: Verdicts of judges that exist already: rows, a path or several; they are added in the same way. With
+            them, no judge is needed.
         study: Separates unrelated data in one ledger.
         pictures_from: Folders outside the current one from which pictures may be read.
         quiet: Shows no progress; by default it is shown in notebooks only.
@@ -308,16 +316,18 @@ def judge(
     if criteria is not None:
         criterion = _one_of("criterion", None if criterion == "overall" else criterion, "criteria", criteria)
     label_verdicts: list[Verdict] = []
+    imported = StudyInputs([])
     place = str(labels) if isinstance(labels, str | Path) else "labels"
     sheets: list[RubricWithJudge] = []
     loaded_responses: list[Response] = []
     loaded_items: list[Item] = []
-    if judge is None:
+    if judge is None and verdicts is None:
         judge, shared_cases = items, list(responses)
         if shared_cases and not isinstance(shared_cases[0], Case):
             raise InputError("No judge given. Write judge(items, responses, judge='openai:gpt-4o', ballot='choice').")
     else:
-        if rubric is None and (ballot is None or ballot in ([], ())):
+        judge = [] if judge is None else judge
+        if judge and rubric is None and (ballot is None or ballot in ([], ())):
             raise InputError("No ballot given. Add ballot='score:1-5' (or 'choice+tie', 'ranking'), or a rubric.")
         if rubric is not None and ballot is not None:
             raise InputError("the criteria of a rubric have ballots of their own: leave out ballot, or judge twice")
@@ -337,22 +347,20 @@ def judge(
                 trials=trials, seed=seed, sample_pairing=sample_pairing,
             )
         )  # fmt: skip
-        if not shared_cases and not sheets:
+        if not shared_cases and not sheets and judge:
             raise InputError(no_cases_message(loaded_responses))
-        if labels is not None:
-            ids = {item.id for item in loaded_items}
-            contestants = {response.contestant for response in loaded_responses}
-            label_verdicts = labels_of(_list_if_iterator(labels), forms[0] if len(forms) == 1 else None)
-            label_verdicts = strip_blanks_around_names(label_verdicts, ids, contestants)
-            for sentence in label_messages(place, label_verdicts, ids, loaded_responses):
-                warnings.warn(sentence, DataWarning, stacklevel=3)
+        form = forms[0] if len(forms) == 1 else None
+        imported = _imported_inputs(loaded_items, loaded_responses, verdicts, labels, form)
+        label_verdicts = [label for label in imported.labels if label.judge not in imported.imported_judges]
+        for sentence in imported.messages:
+            warnings.warn(sentence, DataWarning, stacklevel=3)
     built_judges = [sheet.judge for sheet in sheets] or [
         judge_contestant_and_benchmark_specs.judge_from_spec(judge_or_spec)
         if isinstance(judge_or_spec, str)
         else judge_or_spec
         for judge_or_spec in _as_list(judge)
     ]
-    if not built_judges or not all(isinstance(judge_or_spec, Judge) for judge_or_spec in built_judges):
+    if not (built_judges or imported.imported_judges) or not all(isinstance(entry, Judge) for entry in built_judges):
         raise InputError(
             f"judge must be a spec such as 'openai:gpt-4o', or an object with name, settings and judge; found {judge!r}"
         )
@@ -370,10 +378,38 @@ def judge(
             )
         for sentence in changed_label_messages(place, enter_labels(label_verdicts, book)):
             warnings.warn(sentence, DataWarning, stacklevel=3)
-        judged_record = book.record(names, cases={case.key for cases in cases_by_judge.values() for case in cases})
+        if imported.imported_judges:
+            enter_responses(imported, book)
+            by_judges = [label for label in imported.labels if label.judge in imported.imported_judges]
+            for sentence in changed_label_messages("verdicts", enter_labels(by_judges, book), what="verdicts"):
+                warnings.warn(sentence, DataWarning, stacklevel=3)
+        keys = {case.key for cases in cases_by_judge.values() for case in cases}
+        judged_record = book.record(names, cases=keys) if names else imported.record()
         judged_record = replace(judged_record, names=load_display_names(book).names)
-        verdicts = add_view_verdicts((*judged_record.verdicts, *label_verdicts), [sheet.rubric for sheet in sheets])
-        return replace(judged_record, verdicts=verdicts) if label_verdicts or sheets else judged_record
+        all_verdicts = (*judged_record.verdicts, *imported.labels) if names else judged_record.verdicts
+        return replace(judged_record, verdicts=add_view_verdicts(all_verdicts, [sheet.rubric for sheet in sheets]))
+
+
+def _imported_inputs(
+    items: Sequence[Item], responses: Sequence[Response], verdicts: Any, labels: Any, ballot: str | None
+) -> StudyInputs:
+    """Return labels and verdicts that exist already, with messages on those that do not fit."""
+    inputs = StudyInputs(list(items), list(responses))
+    ids, contestants = {item.id for item in items}, {response.contestant for response in responses}
+    if verdicts is not None:
+        existing = existing_of(_list_if_iterator(verdicts), _list_if_iterator(labels), ballot)
+    else:
+        existing = ExistingVerdicts(labels=[] if labels is None else labels_of(_list_if_iterator(labels), ballot))
+    inputs.messages = list(existing.messages)
+    for what, given in (("labels", labels), ("verdicts", verdicts)):
+        found = strip_blanks_around_names(getattr(existing, what), ids, contestants)
+        place = str(given) if isinstance(given, str | Path) else what
+        inputs.messages += label_messages(place, found, ids, responses, what=what)
+        if what == "labels":
+            inputs.labels = found
+        else:
+            add_imported_verdicts(inputs, found)
+    return inputs
 
 
 def _rubric_sheets(rubric: Any, judge: Judges, items: Sequence[Item]) -> list[RubricWithJudge]:
@@ -407,6 +443,7 @@ def run(
     samples: int = 1,
     question: str | None = None,
     labels: Any = None,
+    verdicts: Any = None,
     pictures_from: Folders = (),
 ) -> StudyResult:
     """Run a study (an object or its file) in its ledger; the same call resumes a run that was stopped.
@@ -428,6 +465,7 @@ def run(
         samples: Answers of each contestant to each item.
         question: Question for pictures without one.
         labels: People's verdicts; they are added to the ledger and to the record.
+        verdicts: Verdicts of judges that exist already, in files for a study, else as in `judge`.
         pictures_from: Folders outside the current one from which pictures may be read.
     """
     contestant = _one_of("contestant", contestant, "contestants", contestants, ())
@@ -440,7 +478,10 @@ def run(
             loaded_items = items_of(_list_if_iterator(items), question=question)
         with _open_ledger(ledger) as book:
             responses = answer(loaded_items, contestant=contestant, ledger=book, samples=samples, quiet=quiet)
-            record = _judge(loaded_items, responses, book, judge=judge, ballot=ballot, labels=labels, quiet=quiet)
+            record = _judge(
+                loaded_items, responses, book, judge=judge or None, ballot=ballot or None, labels=labels,
+                verdicts=verdicts, quiet=quiet,
+            )  # fmt: skip
         return StudyResult(Study("notebook"), record, report(record))
     if not isinstance(study, Study | str | Path):
         raise InputError(
@@ -448,6 +489,8 @@ def run(
             "contestant=[...], judge=[...], ballot='choice+tie')"
         )
     plan = study if isinstance(study, Study) else Study.read(study)
+    if verdicts is not None:
+        plan = replace(plan, verdicts=(*plan.verdict_files, *map(Path, _as_list(verdicts))))
     refuse_risks(plan)
     study_run = study_run_for(plan)
     with Ledger(plan.ledger, pictures=plan.pictures, study=plan.name) as study_ledger:
@@ -459,8 +502,12 @@ _judge = judge  # `run` has a parameter named judge
 
 @explain_arguments
 def report(
-    verdicts: Record | LedgerOrPath,
+    verdicts: Any,
     *,
+    items: Any = None,
+    responses: Any = None,
+    labels: Any = None,
+    ballot: str | None = None,
     against: str | None = None,
     study: str | None = None,
     corrected: bool = False,
@@ -470,13 +517,26 @@ def report(
     """Return the tables of `fullbench report`: leaderboards, agreement, consistency, unusable verdicts and cost.
 
     Args:
-        verdicts: A record, an open ledger, or the path of a ledger.
+        verdicts: A record, an open ledger, or the path of a ledger. With `items`, rows or files of verdicts that exist
+            already.
+        items: Items, rows with a question, a table, or the path of a file.
+        responses: Responses to these items.
+        labels: People's verdicts on these responses.
+        ballot: Ballot of rows without one.
         against: Judge that the others are compared with; default: people, if they voted.
         study: One study of the ledger.
         corrected: Puts leaderboards corrected by people's votes first.
         strong: Weight of the strongest preference of a graded choice (`choice:5`) in ratings.
         seed: Seed of resampled intervals.
     """
+    if items is not None:
+        loaded_items = items_of(_list_if_iterator(items))
+        inputs = _imported_inputs(
+            loaded_items, responses_of(_list_if_iterator(responses), loaded_items), verdicts, labels, ballot
+        )
+        for sentence in inputs.messages:
+            warnings.warn(sentence, DataWarning, stacklevel=3)
+        verdicts = inputs.record()
     if isinstance(verdicts, Record):
         if study is not None:
             raise InputError("a record is of one study already; give the ledger to choose one")

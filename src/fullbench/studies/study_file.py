@@ -35,8 +35,22 @@ from fullbench.studies.study_file_sections_for_kinds_and_panels import (
 )
 
 _LISTS = {"ballots", "criteria", "contestants", "judges", "pictures_from", "leave_out"}
+_FILE_LISTS = {"responses", "verdicts"}
+"""Keys that take one file or a list of files."""
 _SECTIONS = {"panel": "[panels.NAME]", "cascade": "[cascades.NAME]", "rubric": "[rubrics.NAME]"}
-_PATHS = {"data", "items", "responses", "labels", "about", "cases", "ledger", "pictures", "report", "tables"}
+_PATHS = {
+    "data",
+    "items",
+    "responses",
+    "labels",
+    "verdicts",
+    "about",
+    "cases",
+    "ledger",
+    "pictures",
+    "report",
+    "tables",
+}
 
 
 @dataclass(frozen=True)
@@ -52,9 +66,10 @@ class Study:
     pictures with a `question` about each. `limit` keeps only the first items.
 
     Responses come from the file `responses` or a list of files, from the `contestants`, or both. Without either, a
-    benchmark may bring responses and people's labels. `labels` are people's verdicts. A file of `cases` (rows with
-    `item` and `contestants`) restricts judging to the listed sets of responses. `about` is a file of facts about
-    contestants, such as their size, which leaderboards show.
+    benchmark may bring responses and people's labels. `labels` are people's verdicts. `verdicts` is a file or a list of
+    files with verdicts of judges that exist already; their names may be members of panels. With them, a study needs no
+    `judges` of its own. A file of `cases` (rows with `item` and `contestants`) restricts judging to the listed sets of
+    responses. `about` is a file of facts about contestants, such as their size, which leaderboards show.
 
     Contestants answer every item `samples` times. With `sample_pairing = "crossed"`, every sample is compared with
     every sample of other contestants; otherwise sample i only with sample i. `engine` says where calls are made:
@@ -88,6 +103,7 @@ class Study:
     limit: int | None = None
     responses: Path | tuple[Path, ...] | None = None
     labels: Path | None = None
+    verdicts: Path | tuple[Path, ...] | None = None
     about: Path | None = None
     cases: Path | None = None
     contestants: tuple[str, ...] = ()
@@ -169,9 +185,12 @@ class Study:
     @property
     def response_files(self) -> tuple[Path, ...]:
         """The files of responses; empty if there are none."""
-        return (
-            (self.responses,) if isinstance(self.responses, Path) else () if self.responses is None else self.responses
-        )
+        return _as_paths(self.responses)
+
+    @property
+    def verdict_files(self) -> tuple[Path, ...]:
+        """The files of verdicts that exist already; empty if there are none."""
+        return _as_paths(self.verdicts)
 
     @property
     def _has_only_rubrics(self) -> bool:
@@ -189,7 +208,8 @@ class Study:
             return
         if (self.benchmark is None) == (self.items is None):
             raise InputError("a study names either a benchmark or a file of items", path=self.path)
-        if self.items is not None and not self.ballots and not self._has_only_rubrics:
+        has_judges = bool(self.judges or self.panels or self.cascades or not self.verdicts)
+        if self.items is not None and not self.ballots and not self._has_only_rubrics and has_judges:
             raise InputError('a study of one\'s own items names its ballots, such as ["score:1-5"]', path=self.path)
         if self.items is not None and not (self.responses or self.contestants):
             raise InputError("a study needs responses: a file, or contestants that answer", path=self.path)
@@ -224,6 +244,10 @@ class Study:
             raise error_at("strong", "strong counts 'much better' of a graded choice: add a ballot such as choice:5")
 
 
+def _as_paths(value: Path | tuple[Path, ...] | None) -> tuple[Path, ...]:
+    return (value,) if isinstance(value, Path) else value or ()
+
+
 _KEY_TYPES: dict[str, tuple[type, str]] = {
     "protocol": (dict, "'paper', or a table, [protocol]"),
     "names": (dict, "a table, [names]"),
@@ -241,12 +265,12 @@ _NUMBERS: dict[str, tuple[Callable[[float], bool], str]] = {
 def _parse_value(key: str, value: Any, folder: Path, error_at: Any) -> Any:
     if key in VIEWS:
         return parse_views(key, value, error_at)
-    if key in _LISTS or (key == "responses" and isinstance(value, list)):
+    if key in _LISTS or (key in _FILE_LISTS and isinstance(value, list)):
         if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
             raise error_at(key, f"{key} is a list of texts; found {value!r}")
         if len(set(value)) < len(value):
             raise error_at(key, f"{key} names something twice: {value}")
-        return tuple(folder / entry for entry in value) if key in {"pictures_from", "responses"} else tuple(value)
+        return tuple(folder / entry for entry in value) if key in {"pictures_from", *_FILE_LISTS} else tuple(value)
     if key == "protocol" and value == "paper":
         return PAPER_PROTOCOL
     if key in _KEY_TYPES:

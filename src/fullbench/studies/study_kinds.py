@@ -7,16 +7,23 @@ item. `experiment` lets a model write texts first: longer answers, descriptions,
 
 from __future__ import annotations
 
+from fullbench.errors import InputError
 from fullbench.reports.atomic_write import check_page
 from fullbench.studies.run.base_run import BaseRun
 from fullbench.studies.run.judging_study_kind import StudyRun
 from fullbench.studies.study_file import Study
+from fullbench.studies.study_file_sections_for_kinds_and_panels import JUDGING
 
 
 def study_run_for(study: Study) -> BaseRun:
     """Return the runner of a study, depending on its kind."""
     if study.report is not None:
         check_page(study.report)
+    if study.verdicts and study.kind != JUDGING:
+        raise InputError(
+            f"A study of kind {study.kind!r} takes no verdicts that exist already. Leave out verdicts (--verdicts).",
+            path=study.path,
+        )
     if study.kind == "leaderboard":
         from fullbench.studies.leaderboards.leaderboard_newcomer_study_kind import LeaderboardRun
 

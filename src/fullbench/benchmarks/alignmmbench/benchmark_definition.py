@@ -42,6 +42,7 @@ align_mm = Benchmark(
     prompt_styles=("zh", "en"),
     bring=LazyFunction("fullbench.benchmarks.alignmmbench.item_and_verdict_loader:bring"),
     reproduce=LazyFunction("fullbench.benchmarks.alignmmbench.reproduce:reproduce"),
+    reproduce_from="metadata.jsonl of a clone of alignmmbench/AlignMMBench",
     tasks={
         "write": "the reference answer to a question",
         "verify": "whether a reference can be accepted",

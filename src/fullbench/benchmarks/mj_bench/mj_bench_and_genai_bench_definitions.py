@@ -9,7 +9,7 @@ from typing import Any
 from fullbench.benchmarks.mj_bench.judging_protocol import Protocol, can_judge
 from fullbench.benchmarks.mj_bench.judging_protocol import parse_protocol as protocol_of
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import SCALE_BALLOTS as SCALES
-from fullbench.core.benchmark import Benchmark, LazyFunction
+from fullbench.core.benchmark import UNPUBLISHED_TABLES, Benchmark, LazyFunction
 
 
 def with_protocol(settings: Mapping[str, Any]) -> Benchmark:
@@ -30,6 +30,7 @@ mj_bench = Benchmark(
     prompt_template=LazyFunction("fullbench.benchmarks.mj_bench.picture_prompt_template_and_rubrics:judge_options"),
     bring=LazyFunction("fullbench.benchmarks.mj_bench.item_picture_and_label_loader:bring"),
     reproduce=LazyFunction("fullbench.benchmarks.mj_bench.reproduce.all_cells:reproduce_mj_bench"),
+    reproduce_from=UNPUBLISHED_TABLES,
 )
 mj_bench_scales = replace(
     mj_bench, name="mjbench-scales", cases=Protocol(tuple(SCALES.values()), orders="stored").cases, protocol=None

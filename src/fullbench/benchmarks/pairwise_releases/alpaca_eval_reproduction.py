@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,30 +14,48 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced, Reproduction
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
+from fullbench.errors import InputError
 from fullbench.files.release_rows import released_rows
+from fullbench.files.row_readers import read_rows
 
 DRAW = 1.5
+PRINTED = ("win_rate", "standard_error", "discrete_win_rate", "avg_length")
+_DECIMALS = 6
+"""Printed numbers have all digits of a float; more of them are noise."""
 
 
 @dataclass
 class Run:
-    """One judge's preferences on one model, from 1 (the baseline) to 2 (the model), and answer lengths."""
+    """One judge's preferences on one model, from 1 (the baseline) to 2 (the model), answer lengths, printed numbers."""
 
     baseline: str = ""
     preferences: list[float] = field(default_factory=list)
     lengths: list[float] = field(default_factory=list)
     instructions: set[str] = field(default_factory=set)
     unread_count: int = 0
+    printed: Mapping[str, float] = field(default_factory=dict)
+
+    def add_preference(self, preference: float | None) -> bool:
+        """Add a preference; return False if it is none. None counts as unread, and 0 is a draw in older files."""
+        if preference is None:
+            self.unread_count += 1
+        elif preference and not 1 <= preference <= 2:
+            return False
+        else:
+            self.preferences.append(preference or DRAW)
+        return True
 
 
 Runs = dict[tuple[str, str], Run]
 
 
 def read_runs(folder: Path) -> Runs:
-    """Read all runs, by judge and model; the release also compares baselines with themselves.
+    """Read all runs of a clone or of our condensed table, by judge and model.
 
-    In older files a preference of 0 means a draw. An empty preference could not be read.
+    The release also compares baselines with themselves. An empty preference could not be read.
     """
+    if (results := clone_results(folder)) is not None:
+        return _read_clone(results)
     runs: Runs = defaultdict(Run)
     for row in released_rows(folder, "annotations.csv"):
         model, baseline = row.text("model"), row.text("baseline")
@@ -49,14 +68,43 @@ def read_runs(folder: Path) -> Runs:
         run.baseline = baseline
         run.instructions.add(instruction)
         run.lengths.append(row.number("chars_model"))
-        if not row.values.get("preference"):
-            run.unread_count += 1
-            continue
-        preference = row.number("preference")
-        if preference and not 1 <= preference <= 2:
+        preference = row.number("preference") if row.values.get("preference") else None
+        if not run.add_preference(preference):
             raise row.error(f"a preference lies between 1 and 2, or is 0; found {preference}")
-        run.preferences.append(preference or DRAW)
     return runs
+
+
+def clone_results(folder: Path) -> Path | None:
+    """Return the folder of results in a clone (`results/MODEL/JUDGE/annotations.json`), or None if this is none."""
+    return next((place for place in (folder / "results", folder) if any(place.glob("*/*/annotations.json"))), None)
+
+
+def _read_clone(results: Path) -> Runs:
+    """Read the runs of a clone. A run is what its folder names: the leaderboards in the clone are printed from it."""
+    runs: Runs = {}
+    printed = _printed_numbers(results.parent)
+    for file in sorted(results.glob("*/*/annotations.json")):
+        model, judge = file.parts[-3:-1]
+        rows = [row for _, row in read_rows(file)]
+        run = runs[judge, model] = Run(str(rows[0].get("generator_1")), printed=printed.get((judge, model), {}))
+        for line, row in enumerate(rows, 1):
+            run.lengths.append(len(str(row.get("output_2") or "")))
+            preference = row.get("preference")
+            if not run.add_preference(None if preference is None else float(preference)):
+                raise InputError(
+                    f"a preference lies between 1 and 2, or is 0; found {preference}", path=file, line=line
+                )
+    return runs
+
+
+def _printed_numbers(clone: Path) -> dict[tuple[str, str], dict[str, float]]:
+    """Return the numbers of the leaderboards in a clone, by judge and model."""
+    numbers: dict[tuple[str, str], dict[str, float]] = {}
+    for file in sorted(clone.glob("src/alpaca_eval/leaderboards/data_AlpacaEval*/*_leaderboard.csv")):
+        for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines()):
+            cells = {name: float(value) for name, value in row.items() if name in PRINTED and value}
+            numbers[file.name.removesuffix("_leaderboard.csv"), row[""]] = cells
+    return numbers
 
 
 def reproduce(data: Path) -> Reproduction:
@@ -74,11 +122,17 @@ def run_cells(name: str, run: Run) -> Iterator[Reproduced]:
     draws = sum(preference == DRAW for preference in run.preferences)
     half = 1.959964 * error
     estimate = Estimate(100 * rate, 100 * (rate - half), 100 * (rate + half), n, method="normal")
-    yield Reproduced(f"{name}/win_rate", 100 * rate, n, "", estimate)
-    yield Reproduced(f"{name}/standard_error", 100 * error, n)
-    yield Reproduced(f"{name}/discrete_win_rate", 100 * (wins + draws / 2) / n, n)
+    length = math.floor(sum(run.lengths) / len(run.lengths))
+    values: list[tuple[str, float, int, Estimate | None]] = [
+        ("win_rate", 100 * rate, n, estimate),
+        ("standard_error", 100 * error, n, None),
+        ("discrete_win_rate", 100 * (wins + draws / 2) / n, n, None),
+        ("avg_length", length, len(run.lengths), None),
+    ]
+    for metric, value, count, interval in values:
+        printed = run.printed.get(metric)
+        yield Reproduced(f"{name}/{metric}", value, count, "", interval, paper=printed, decimals=_DECIMALS)
     yield Reproduced(f"{name}/counts", [wins, n - wins - draws, draws, n], n)
-    yield Reproduced(f"{name}/avg_length", math.floor(sum(run.lengths) / len(run.lengths)), len(run.lengths))
 
 
 def mean_and_error(values: Sequence[float]) -> tuple[float, float]:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fullbench.core.benchmark import Benchmark, LazyFunction
+from fullbench.core.benchmark import UNPUBLISHED_TABLES, Benchmark, LazyFunction
 from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.errors import InputError
 
 
-def build_released_benchmark(name: str, paper: str, module: str, verdicts: str = "") -> Benchmark:
+def build_released_benchmark(
+    name: str, paper: str, module: str, verdicts: str = "", *, reproduce_from: str = UNPUBLISHED_TABLES
+) -> Benchmark:
     """Build a benchmark from released verdicts and the numbers that can be recomputed from them."""
 
     def bring(source: Path | None = None) -> LoadedData:
@@ -30,6 +32,7 @@ def build_released_benchmark(name: str, paper: str, module: str, verdicts: str =
         paper=paper,
         bring=bring,
         reproduce=LazyFunction(f"fullbench.benchmarks.pairwise_releases.{module}_reproduction:reproduce"),
+        reproduce_from=reproduce_from,
     )
 
 
@@ -38,6 +41,7 @@ wildvision_bench = build_released_benchmark(
     "Lu et al., WildVision, NeurIPS 2024, arXiv:2406.11069",
     "wildvision_bench",
     "wildvision_bench_verdicts",
+    reproduce_from="a clone of WildVision-AI/WildVision-Bench",
 )
 wildvision_arena = build_released_benchmark(
     "wildvision_arena", "Lu et al., WildVision, NeurIPS 2024, arXiv:2406.11069", "wildvision_arena"
@@ -46,7 +50,11 @@ vicuna_oa_battles = build_released_benchmark(
     "vicuna_oa_battles", "Dettmers et al., QLoRA, NeurIPS 2023, arXiv:2305.14314", "qlora_match", "vicuna_oa_battles"
 )
 alpaca_eval = build_released_benchmark(
-    "alpaca_eval", "Dubois et al., AlpacaEval, COLM 2024, arXiv:2404.04475", "alpaca_eval", "alpaca_eval_preferences"
+    "alpaca_eval",
+    "Dubois et al., AlpacaEval, COLM 2024, arXiv:2404.04475",
+    "alpaca_eval",
+    "alpaca_eval_preferences",
+    reproduce_from="a clone of tatsu-lab/alpaca_eval",
 )
 pandalm = build_released_benchmark(
     "pandalm", "Wang et al., PandaLM, ICLR 2024, arXiv:2306.05087", "pandalm", "pandalm_votes"

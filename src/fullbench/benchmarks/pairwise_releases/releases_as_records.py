@@ -14,6 +14,8 @@ from fullbench.benchmarks.pairwise_releases import (
 from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.verdict import PEOPLE, Fault, Verdict
 from fullbench.core.verdict_record import Record
+from fullbench.files.exchange.alpaca_eval import import_alpaca_eval
+from fullbench.files.exchange.arena_hard_and_wildvision_bench import import_judged_games
 from fullbench.files.release_rows import released_rows
 
 CHOICE, SOFT = "choice+tie", "real:0-1"
@@ -87,7 +89,12 @@ def pandalm_votes(folder: Path) -> Record:
 
 
 def wildvision_bench_verdicts(folder: Path) -> Record:
-    """Return GPT-4o's verdicts on every contestant against the baseline; a strong preference counts as a win."""
+    """Return GPT-4o's verdicts on every contestant against the baseline.
+
+    From a clone they are graded, with texts; in our condensed table a strong preference counts as a win.
+    """
+    if wildvision_bench_reproduction.clone_folder(folder) is not None:
+        return import_judged_games(folder, {}).record
     # Validates the file: duplicates and several baselines are errors.
     wildvision_bench_reproduction.Release.read(folder)
     verdicts = []
@@ -104,7 +111,9 @@ def wildvision_bench_verdicts(folder: Path) -> Record:
 
 
 def alpaca_eval_preferences(folder: Path) -> Record:
-    """Return four judges' verdicts on every model against a baseline, with preferences as soft marks."""
+    """Return judges' verdicts on every model against a baseline, with preferences as soft marks."""
+    if (results := alpaca_eval_reproduction.clone_results(folder)) is not None:
+        return import_alpaca_eval(results, {}).record
     # Validates the file: duplicates and preferences out of range are errors.
     alpaca_eval_reproduction.read_runs(folder)
     verdicts = []

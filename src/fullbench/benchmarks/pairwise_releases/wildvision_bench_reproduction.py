@@ -7,11 +7,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fullbench.benchmarks.pairwise_releases.released_and_printed_number_readers import printed_numbers, read_columns
 from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced, Reproduction
 from fullbench.errors import InputError
 from fullbench.files.release_rows import release_file, released_rows
+from fullbench.files.row_readers import read_rows
 from fullbench.stats.intervals.share_intervals import wilson_interval
 from fullbench.stats.ratings.bradley_terry import bradley_terry
 
@@ -35,7 +37,9 @@ class Release:
 
     @classmethod
     def read(cls, folder: Path) -> Release:
-        """Read the release from a folder: `verdicts.csv` and `bootstrap_ratings.csv`."""
+        """Read the release from a clone of the authors' repository, or from our condensed tables."""
+        if (bench := clone_folder(folder)) is not None:
+            return cls._read_clone(bench)
         scores: dict[str, list[str]] = defaultdict(list)
         tokens: dict[str, list[float]] = defaultdict(list)
         seen_keys: set[tuple[str, str]] = set()
@@ -56,6 +60,45 @@ class Release:
         return cls(
             baselines.pop(), scores, tokens, read_columns(folder, "bootstrap_ratings.csv", excluded_column="row")
         )
+
+    @classmethod
+    def _read_clone(cls, bench: Path) -> Release:
+        """Read `model_judgements/judge_JUDGE_reference_BASELINE/MODEL.jsonl` and the files next to it."""
+        scores: dict[str, list[str]] = {}
+        tokens: dict[str, list[float]] = {}
+        judged = [file for folder in _judgment_folders(bench) for file in sorted(folder.glob("*.jsonl"))]
+        baselines = {file.parent.name.rpartition("_reference_")[2] for file in judged}
+        if len(baselines) != 1:
+            raise InputError(f"all verdicts must compare with one baseline; found {', '.join(baselines)}", path=bench)
+        for file in judged:
+            rows = [row for _, row in read_rows(file)]
+            model = str(rows[0].get("model"))
+            scores[model] = [_level_of(row) for row in rows]
+            answers = bench / "model_answers" / file.name
+            lengths = [row.get("token_len") for _, row in read_rows(answers)] if answers.exists() else []
+            tokens[model] = [float(length) for length in lengths if length is not None]
+        ratings = bench.parent / "bootstrapping_results.jsonl"
+        resamples = [row for _, row in read_rows(ratings)] if ratings.exists() else []
+        names = resamples[0] if resamples else ()
+        return cls(baselines.pop(), scores, tokens, {name: [float(row[name]) for row in resamples] for name in names})
+
+
+def clone_folder(folder: Path) -> Path | None:
+    """Return the folder of the benchmark in a clone, or None if this is no clone."""
+    candidates = [folder, *sorted(folder.glob("data/*")), *sorted(folder.glob("*"))]
+    return next((place for place in candidates if _judgment_folders(place)), None)
+
+
+def _judgment_folders(bench: Path) -> list[Path]:
+    return sorted(place for place in bench.glob("model_judgements/*_reference_*") if place.is_dir())
+
+
+def _level_of(row: Mapping[str, Any]) -> str:
+    """Return the level of a judgment's only game; other texts in its place are invalid, as the authors count them."""
+    games = row.get("games")
+    game = games[0] if isinstance(games, list) and games else None
+    score = game.get("score") if isinstance(game, Mapping) else None
+    return score if score in LEVELS else INVALID
 
 
 def reproduce(data: Path) -> Reproduction:
@@ -78,14 +121,17 @@ def contestant_cells(release: Release) -> Iterator[Reproduced]:
             "reward": sum(REWARDS[score] for score in scores) / n,
             # The leaderboard counts invalid verdicts as ties.
             "counts": [counts[level] + (counts[INVALID] if level == "A=B" else 0) for level in LEVELS],
-            "avg_tokens": math.floor(sum(release.tokens[contestant]) / n),
             "rating": ratings[contestant],
         }
+        if release.tokens[contestant]:
+            metrics["avg_tokens"] = math.floor(sum(release.tokens[contestant]) / len(release.tokens[contestant]))
         if contestant in release.resampled_ratings:
             metrics["ci95"] = chance_interval(release.resampled_ratings[contestant], win_chance(ratings[contestant]))
         for metric, value in metrics.items():
             cell = f"{contestant}/{metric}"
-            yield Reproduced(cell, value, n, paper=printed_numbers(NAME).get(cell), source=SOURCE)
+            # The authors' optimizer stops at the sixth decimal of a rating.
+            decimals = 3 if metric == "rating" else None
+            yield Reproduced(cell, value, n, paper=printed_numbers(NAME).get(cell), source=SOURCE, decimals=decimals)
 
 
 def win_chance(rating: float) -> float:

@@ -11,7 +11,7 @@ from statistics import fmean
 
 from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced, Reproduction
 from fullbench.errors import InputError
-from fullbench.files.release_rows import released_rows
+from fullbench.files.release_rows import MissingReleaseFile, released_rows
 
 MODES = ("Uniform", "Order", "Reversed", "Peer_review")
 ORDER = 3
@@ -31,7 +31,7 @@ def true_order(data: Path) -> list[str]:
     try:
         names = json.loads(path.read_text(encoding="utf-8"))["true_order_best_first"]
     except OSError as error:
-        raise InputError(f"true_order.json cannot be read ({error.strerror})", path=data) from error
+        raise MissingReleaseFile(f"it cannot be read ({error.strerror})", path=path) from error
     except (ValueError, KeyError, TypeError) as error:
         raise InputError("it must be JSON with a list 'true_order_best_first'", path=path) from error
     if not isinstance(names, list) or len(set(map(str, names))) != len(names):

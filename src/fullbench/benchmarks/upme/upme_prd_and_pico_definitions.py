@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from fullbench.core.benchmark import Benchmark, LazyFunction
+from fullbench.core.benchmark import UNPUBLISHED_TABLES, Benchmark, LazyFunction
 
 
 def _peer_review_benchmark(name: str, paper: str, release_name: str) -> Benchmark:
@@ -21,6 +21,7 @@ def _peer_review_benchmark(name: str, paper: str, release_name: str) -> Benchmar
             LazyFunction("fullbench.benchmarks.upme.prd_pico_reviews_and_synthetic_sample_reviews:bring"), release_name
         ),
         reproduce=LazyFunction(f"fullbench.benchmarks.upme.{release_name}:reproduce"),
+        reproduce_from=UNPUBLISHED_TABLES,
     )
 
 

@@ -21,4 +21,5 @@ visit_bench = Benchmark(
     ),
     bring=LazyFunction("fullbench.benchmarks.visit_bench.items_cases_submissions_and_known_verdicts:bring"),
     reproduce=LazyFunction("fullbench.benchmarks.visit_bench.reproduce:reproduce"),
+    reproduce_from="a clone of Hritikbansal/visit_bench_sandbox, or of mlfoundations/VisIT-Bench",
 )

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from fullbench.core.item import Item, Turn
 from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.errors import InputError
+from fullbench.files.exchange.format_detection import FileHead, detected_by
+from fullbench.files.exchange.harness_metrics_as_marks import number_of
 from fullbench.files.exchange.import_record_builder import (
     CHOICE,
     SHARE,
@@ -31,14 +35,26 @@ def _answer_text(row: Mapping[str, Any], name: str, file: Path, line: int) -> st
     return "" if row.get(name, "") is None else text_of(row, name, path=file, line=line)
 
 
-def import_alpaca_eval(path: Path, _options: Mapping[str, str]) -> LoadedData:
+def is_alpaca_file(head: FileHead) -> bool:
+    """Return True for outputs of a model, and for annotations of two outputs."""
+    names = ("output", "generator"), ("output_1", "output_2", "generator_1", "generator_2")
+    return head.suffix == ".json" and any(head.has("instruction", *columns) for columns in names)
+
+
+@detected_by(is_alpaca_file)
+def import_alpaca_eval(path: Path, options: Mapping[str, str]) -> LoadedData:
     """Import AlpacaEval outputs (instruction, output, generator) and annotations (output_1, output_2, preference).
 
     Rows have no ids. A question is identified by its text with its `input`, pictures and data set, or by its
     `question_id` if a row has one. An annotator with weighted preferences (such as 1.3) marks both answers by shares,
     whose mean is its win rate.
+
+    AlpacaEval's `glm_preference`, or the options `difficulty` and `weights`, become verdicts on the criterion
+    `overall, length-controlled`, whose mean is its length-controlled win rate. `difficulty` is AlpacaEval's
+    `instruction_difficulty.csv`, `weights` its `ANNOTATOR/length_controlled_v1/baseline_NAME.csv`.
     """
     builder = RecordBuilder(path)
+    lengths = _LengthControl.from_options(options)
     entries = [(file, line, row) for file in files_in(path, "*.json") for line, row in _array_rows(file)]
     questions = [_question_item(row, file, line) for file, line, row in entries]
     sources: dict[str, set[str]] = {}
@@ -80,7 +96,73 @@ def import_alpaca_eval(path: Path, _options: Mapping[str, str]) -> LoadedData:
             )  # fmt: skip
             if trial:
                 builder.leave_out("further annotations of the same two answers: taken as next trials")
+            controlled = number_of(row.get("glm_preference"))
+            if controlled is None and lengths is not None:
+                controlled = lengths.share(builder, row, judge, line)
+            if controlled is not None and not trial:
+                builder.add_verdict(
+                    judge, item, shown_responses, SHARE, (1 - controlled, controlled), criterion=LENGTH_CONTROLLED
+                )
     return builder.build()
+
+
+LENGTH_CONTROLLED = "overall, length-controlled"
+_MODEL_WEIGHT, _DIFFICULTY_WEIGHT = "not_gamed_baseline.astype(float)", "instruction_difficulty"
+
+
+@dataclass(frozen=True)
+class _LengthControl:
+    """AlpacaEval's logistic regressions at equal length: its own weights of models and difficulties of questions."""
+
+    annotator: str
+    baseline: str
+    difficulties: Sequence[float]
+    weights: Mapping[str, tuple[float, float]]
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, str]) -> _LengthControl | None:
+        if not options.keys() & {"difficulty", "weights"}:
+            return None
+        if not {"difficulty", "weights"} <= options.keys():
+            raise InputError(
+                "Length-controlled win rates need both --option difficulty=instruction_difficulty.csv and "
+                "--option weights=ANNOTATOR/length_controlled_v1/baseline_NAME.csv, as AlpacaEval has them."
+            )
+        difficulty, weights = Path(options["difficulty"]), Path(options["weights"])
+        numbers = [_csv_number(row, list(row)[-1], difficulty) for row in _csv_rows(difficulty)]
+        fitted = {
+            next(iter(row.values())): (
+                _csv_number(row, _MODEL_WEIGHT, weights), _csv_number(row, _DIFFICULTY_WEIGHT, weights)
+            )
+            for row in _csv_rows(weights)
+        }  # fmt: skip
+        return cls(weights.resolve().parent.parent.name, weights.stem.removeprefix("baseline_"), numbers, fitted)
+
+    def share(self, builder: RecordBuilder, row: Mapping[str, Any], judge: str, line: int) -> float | None:
+        """Return the share of a model at equal length; None if there are no weights for it. Questions go by order."""
+        model = words_of(row.get("generator_2"))
+        if judge != self.annotator or words_of(row.get("generator_1")) != self.baseline or model not in self.weights:
+            builder.leave_out("annotations that the weights for length control are not for")
+            return None
+        if line > len(self.difficulties):
+            raise InputError(f"There are {len(self.difficulties)} difficulties, and more annotations in one file.")
+        own, slope = self.weights[model]
+        return 1 / (1 + math.exp(-(own + slope * self.difficulties[line - 1])))
+
+
+def _csv_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a table that pandas wrote: its first column has no name."""
+    try:
+        return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"it cannot be read ({getattr(error, 'strerror', None) or error})", path=path) from error
+
+
+def _csv_number(row: Mapping[str, str], name: str, path: Path) -> float:
+    number = number_of(row.get(name))
+    if number is None:
+        raise InputError(f"the column {name!r} has no number; found {', '.join(filter(None, row))}", path=path)
+    return number
 
 
 def _array_rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:

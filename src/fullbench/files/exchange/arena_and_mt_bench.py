@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from collections import Counter
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
+from fullbench.files.exchange.format_detection import FileHead, detected_by
 from fullbench.files.exchange.harness_metrics_as_marks import number_of
 from fullbench.files.exchange.import_record_builder import (
     CHOICE,
@@ -43,6 +45,14 @@ _NO_REPLY = "$ERROR$"
 """FastChat's text for a judgment that no server returned."""
 
 
+def is_arena_file(head: FileHead) -> bool:
+    """Return True for matches of two named models with their outcome."""
+    return head.has("model_a", "model_b") and any(
+        head.has(name) for name in ("winner", "winner_model_a", "winner_tie", "level")
+    )
+
+
+@detected_by(is_arena_file)
 def import_arena(path: Path, options: Mapping[str, str]) -> LoadedData:
     """Import matches: question_id, model_a, model_b, winner, conversation_a, conversation_b, and an image in some.
 
@@ -63,7 +73,7 @@ def import_arena(path: Path, options: Mapping[str, str]) -> LoadedData:
         opening = Turn("user", (*pictures, *turns[first].parts))
         turns = (*turns[:first], opening, *turns[first + 1 :])
         name = words_of(row.get("question_id", row.get("id"))) or question_id(turns[-1].text)
-        picture_names = _named_pictures(row.get("conversation_a"))
+        picture_names = _named_pictures(_message_list(row.get("conversation_a")))
         if picture_names:
             builder.leave_out("battles about pictures that the file only names")
         picture_tags = {WITHOUT_PICTURES: "\n".join(picture_names)} if picture_names else {}
@@ -160,7 +170,22 @@ def _match_marks(row: Mapping[str, Any]) -> tuple[float, float] | None:
     return None if winner not in SIDES else (1.0, 0.0) if SIDES[winner] == 0 else (0.0, 1.0)
 
 
-def _conversation_turns(messages: Any, path: Path) -> tuple[Turn, ...]:
+def _message_list(cell: Any) -> Any:
+    """Return the messages of a cell; a table has them as JSON, or as Python writes them."""
+    if not isinstance(cell, str) or not cell.lstrip().startswith("["):
+        return cell
+    try:
+        return parse_json(cell)
+    except ValueError:
+        pass
+    try:
+        return ast.literal_eval(cell)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return cell
+
+
+def _conversation_turns(cell: Any, path: Path) -> tuple[Turn, ...]:
+    messages = _message_list(cell)
     if not isinstance(messages, list):
         return ()
     return parse_conversation(
@@ -168,6 +193,18 @@ def _conversation_turns(messages: Any, path: Path) -> tuple[Turn, ...]:
     )
 
 
+def is_mt_bench_file(head: FileHead) -> bool:
+    """Return True for questions, answers and judgments of MT-Bench, whose turns are texts."""
+    if head.suffix != ".jsonl" or not head.has("question_id"):
+        return False
+    choices = head.value("choices")
+    turns = choices[0].get("turns") if isinstance(choices, list) and choices else head.value("turns")
+    if isinstance(turns, list) and turns:
+        return isinstance(turns[0], str)
+    return head.has("judge", "turn") and (head.has("model", "score") or head.has("model_1", "model_2", "g1_winner"))
+
+
+@detected_by(is_mt_bench_file)
 def import_mt_bench(path: Path, _options: Mapping[str, str]) -> LoadedData:
     """Import a folder of MT-Bench: question.jsonl, model_answer/*.jsonl, model_judgment/*.jsonl.
     Each turn is a criterion. References come from reference_answer or from the question's own row.

@@ -14,9 +14,10 @@ from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.verdict import PEOPLE
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError, require_extra
+from fullbench.files.exchange.format_detection import FileHead, detected_by
 from fullbench.files.exchange.import_record_builder import RecordBuilder, files_in, picture_of, words_of
 from fullbench.files.item_response_verdict_files import write_items, write_responses, write_verdicts
-from fullbench.files.item_response_verdict_folder import ITEMS, RESPONSES, own_record
+from fullbench.files.item_response_verdict_folder import ITEMS, RESPONSES, VERDICTS, own_record
 from fullbench.files.items_from_picture_folder import check_new
 from fullbench.files.row_readers import read_rows
 from fullbench.files.row_writers import replace_atomically
@@ -29,6 +30,13 @@ _USUAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
+def is_own_file(head: FileHead) -> bool:
+    """Return True for the files that `export huggingface` writes: those of fullbench, with a card."""
+    names = {ITEMS, RESPONSES, *VERDICTS}
+    return head.path.name in names and head.path.with_name(ITEMS).exists() and head.path.with_name("README.md").exists()
+
+
+@detected_by(is_own_file)
 def import_huggingface(path: Path, options: Mapping[str, str]) -> LoadedData:
     """Import a data set on disk: Parquet, JSONL or CSV, one file or a folder.
 

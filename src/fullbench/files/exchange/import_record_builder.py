@@ -6,6 +6,9 @@ import json
 import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,7 @@ from fullbench.core.verdict import Fault, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.files.bounded_archives import read_gzip
-from fullbench.files.picture_access_policy import find_picture, read_picture
+from fullbench.files.picture_access_policy import is_picture_available, read_picture
 from fullbench.files.row_readers import json_remedy, parse_json, read_rows
 
 ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "human": "user", "assistant": "assistant",
@@ -104,7 +107,9 @@ class RecordBuilder:
         return trial
 
     def leave_out(self, why: str, count: int = 1) -> None:
-        self.left_out[why] = self.left_out.get(why, 0) + count
+        """Count something that was left out or taken otherwise; nothing if the count is 0."""
+        if count:
+            self.left_out[why] = self.left_out.get(why, 0) + count
 
     def build(self) -> LoadedData:
         """Return the record, and a table of what was left out."""
@@ -138,8 +143,27 @@ def read_json(path: Path) -> Any:
         raise InputError(f"this is not valid JSON ({error}){json_remedy(error)}", path=path) from error
 
 
+_SELECTED: ContextVar[tuple[Path, ...] | None] = ContextVar("selected files", default=None)
+
+
+@contextmanager
+def select_files(files: Sequence[Path]) -> Iterator[None]:
+    """Within the block, `files_in` finds only these files, of several files and folders or of their own format."""
+    token = _SELECTED.set(tuple(files))
+    try:
+        yield
+    finally:
+        _SELECTED.reset(token)
+
+
 def files_in(path: Path, *patterns: str) -> list[Path]:
     """Return the file itself, or the files of a folder that match one of the patterns, sorted."""
+    selected = _SELECTED.get()
+    if selected is not None and path not in selected:
+        names = [pattern + end for pattern in patterns for end in ("", ".gz")]
+        if files := [file for file in selected if any(fnmatchcase(file.name, name) for name in names)]:
+            return files
+        raise InputError(f"none of the {len(selected)} files here is {' or '.join(patterns)}", path=path)
     if not path.is_dir():
         return [path]
     paths = sorted({
@@ -231,10 +255,10 @@ def picture_of(value: Any, path: Path) -> Picture:
 
 
 def pictures_among(names: Iterable[str], path: Path) -> tuple[list[Picture], list[str]]:
-    """Return the pictures that exist or are embedded, and the names of missing ones."""
+    """Return the pictures that exist, are embedded or may be downloaded, and the names of missing ones."""
     here, missing = [], []
     for name in names:
-        if name.startswith("data:") or find_picture(path.parent, name) is not None:
+        if is_picture_available(path.parent, name):
             here.append(picture_of(name, path))
         else:
             missing.append(name)

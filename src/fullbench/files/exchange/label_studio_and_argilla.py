@@ -15,10 +15,18 @@ from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.files.annotation_tools import read_labels, verdicts_as_annotation_records
 from fullbench.files.annotation_tools.verdicts_as_annotation_records import parts_of_response, turns_of
+from fullbench.files.exchange.format_detection import FileHead, detected_by
 from fullbench.files.exchange.import_record_builder import RecordBuilder, files_in
 from fullbench.files.row_readers import read_rows
 
 
+def is_label_file(head: FileHead) -> bool:
+    """Return True for records of Label Studio or Argilla about an item and its contestants."""
+    row = read_labels.nest_record(dict(head.rows[0])) if head.rows else {}
+    return "item" in _record_data(row) and bool(row.keys() & {"annotations", "responses"})
+
+
+@detected_by(is_label_file)
 def import_labels(path: Path, options: Mapping[str, str]) -> LoadedData:
     """Import Label Studio or Argilla records with their question, answers and people's votes.
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from fullbench.core.item import WITHOUT_PICTURES, Item
 from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.errors import InputError
+from fullbench.files.exchange.format_detection import FileHead, detected_by
 from fullbench.files.exchange.harness_metrics_as_marks import Measures, number_of
 from fullbench.files.exchange.import_record_builder import (
     RecordBuilder,
@@ -25,6 +26,14 @@ _LESS = {"wer", "cer", "ter", "perplexity", "word_perplexity", "byte_perplexity"
 """Metrics for which lower is better, if no results file says so."""
 
 
+def is_harness_file(head: FileHead) -> bool:
+    """Return True for samples, and for the file of results next to them."""
+    if head.suffix == ".json":
+        return "results" in head.path.name and {"results", "configs"} <= head.content.keys()
+    return head.suffix == ".jsonl" and head.has("doc_id")
+
+
+@detected_by(is_harness_file)
 def import_lm_eval(path: Path, options: Mapping[str, str]) -> LoadedData:
     """Import lm-eval and lmms-eval samples (`samples_TASK_....jsonl`): doc_id, doc, target, arguments, resps, metrics.
 

@@ -17,6 +17,7 @@ from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.verdict import Fault
 from fullbench.errors import InputError, require_extra
 from fullbench.files.bounded_archives import TooMuchUnpacked, copy_archive
+from fullbench.files.exchange.format_detection import FileHead, detected_by
 from fullbench.files.exchange.harness_metrics_as_marks import Measures, number_of
 from fullbench.files.exchange.import_record_builder import (
     RecordBuilder,
@@ -51,6 +52,14 @@ _SUBJECT_COLUMNS = {
 }
 
 
+def is_vlmevalkit_file(head: FileHead) -> bool:
+    """Return True for benchmark tables (.tsv) and sheets of predictions."""
+    if head.suffix == ".xlsx":
+        return True
+    return head.has("index") and (head.has("prediction") or (head.suffix == ".tsv" and head.has("question")))
+
+
+@detected_by(is_vlmevalkit_file)
 def import_vlmevalkit(path: Path, options: Mapping[str, str]) -> LoadedData:
     """Import a benchmark's TSV, or result sheets with a column `prediction`.
 

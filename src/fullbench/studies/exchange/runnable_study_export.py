@@ -14,25 +14,43 @@ from fullbench.files.row_writers import replace_atomically
 from fullbench.studies.run.cases_per_judge_and_case_file import write_response_sets
 
 _STUDY = """\
-# What is asked, what was answered and what people ruled is in the files beside this one.
+# Items, responses, people's labels and judges' verdicts are in the files next to this one.
 name = {name}
 {source}
 {answers}
-{labels}judges = ["{judge}", "chance"]
+{labels}{judges}
 trials = 1
-ledger = "study.ledger"
+ledger = {ledger}
 report = "report.html"
 """
+_NO_JUDGES = """\
+judges = []   # the verdicts exist already; to add a judge, name it, such as "openai:gpt-4o\""""
 
 
 def export_study(
-    record: Record, folder: Path, *, benchmark: str | None, people: str = "human", only_these_cases: bool = False
+    record: Record,
+    folder: Path,
+    *,
+    benchmark: str | None,
+    people: str = "human",
+    only_these_cases: bool = False,
+    name: str = "",
+    ledger: str = "study.ledger",
 ) -> dict[str, int]:
     """Write items, responses, people's labels, judges' verdicts and a study file; return the counts.
 
-    Without a benchmark, the study uses the ballots of the labels, or else of the verdicts. People's reviews of these
-    verdicts go to a separate file. With `only_these_cases`, the study judges no other cases. Items with the tag
-    `released = no` cannot be run again and are excluded, with all that refers to them.
+    Without a benchmark, the study uses the ballots of the labels, or else of the verdicts; it names these verdicts and
+    calls no judge. People's reviews of these verdicts go to a separate file. Items with the tag `released = no` cannot
+    be run again and are excluded, with all that refers to them.
+
+    Args:
+        record: Items, responses and verdicts.
+        folder: A new or empty folder.
+        benchmark: The benchmark of the study.
+        people: Judge whose verdicts are the labels.
+        only_these_cases: The study judges no other cases.
+        name: Name of the study; default: that of the folder.
+        ledger: Ledger of the study.
     """
     if folder.exists() and any(folder.iterdir()):
         raise InputError("the folder is not empty; choose another one, or move it away", path=folder)
@@ -57,10 +75,11 @@ def export_study(
     judged_case_keys = {verdict.case for verdict in judge_verdicts}
     if reviews := [verdict for verdict in record if verdict.judge == people and verdict.item in judged_case_keys]:
         counts["reviews"] = write_verdicts(folder / "reviews.jsonl", reviews)
+    names_verdicts = benchmark is None and bool(judge_verdicts)
     with replace_atomically(folder / "study.toml") as part:
         has_picture_answers = any(response.pictures and not response.text for response in record.responses.values())
         study_text = _STUDY.format(
-            name=json.dumps(folder.name),
+            name=json.dumps(name or folder.name, ensure_ascii=False),
             source=_own_items_source(labels, judge_verdicts)
             if benchmark is None
             else f'benchmark = {json.dumps(benchmark)}\ndata = "items.jsonl"',
@@ -68,8 +87,12 @@ def export_study(
             if counts["responses"]
             else '# contestants = ["openai:gpt-4o"]   # nobody has answered yet: name who does',
             labels=('labels = "labels.jsonl"\n' if labels else "")
+            + ('verdicts = "verdicts.jsonl"\n' if names_verdicts else "")
             + ('cases = "cases.jsonl"\n' if only_these_cases else ""),
-            judge="picture:sharpness" if has_picture_answers else "length",
+            judges=_NO_JUDGES
+            if benchmark is None and (labels or judge_verdicts)
+            else f'judges = ["{"picture:sharpness" if has_picture_answers else "length"}", "chance"]',
+            ledger=json.dumps(ledger, ensure_ascii=False),
         )
         part.write_text(study_text, encoding="utf-8")
     return counts

@@ -24,6 +24,7 @@ from fullbench.core.translatable_note import Note, error_sentence
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError, ModelError, UserError
+from fullbench.files.existing_scores import ExistingVerdicts
 from fullbench.ledger.ledger import Ledger
 from fullbench.plugin_specs import Spec, judge_names
 from fullbench.studies import judge_contestant_and_benchmark_specs
@@ -49,9 +50,12 @@ from fullbench.studies.run.paper_protocol import follows_paper, protocol_message
 from fullbench.studies.run.refusal_filter_and_benchmark_case_overrides import apply_case_overrides, exclude_answers
 from fullbench.studies.run.run_options import RunOptions
 from fullbench.studies.run.study_items_responses_and_labels import (
+    StudyInputs,
     changed_label_messages,
     enter_labels,
+    enter_responses,
     load_study_inputs,
+    read_study_verdicts,
 )
 from fullbench.studies.study_file import Study, own_cases
 
@@ -65,8 +69,16 @@ _KEYS_AT_ONCE = 5_000
 class StudyRun(BaseRun):
     """Run of a study in which contestants answer and judges judge all answers."""
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: Study, inputs: StudyInputs | None = None) -> None:
+        """Build the judges and contestants of a study.
+
+        Args:
+            study: The study.
+            inputs: Items, responses and verdicts in memory; default: those of the study's files.
+        """
         super().__init__(study)
+        self.existing = ExistingVerdicts() if inputs else read_study_verdicts(study)
+        self.imported_judges: list[str] = inputs.imported_judges if inputs else self.existing.judges
         judge_contestant_and_benchmark_specs.refuse_duplicates("ballots", [ballot(spec).spec for spec in study.ballots])
         judge_contestant_and_benchmark_specs.refuse_duplicates("criteria", study.criteria)
         refuse_excessive_trials(study.trials)
@@ -75,28 +87,34 @@ class StudyRun(BaseRun):
             if study.benchmark
             else None
         )
-        requested_study, self.dropped_views = panels_and_cascades.select_requested_views(study)
+        requested_study, self.dropped_views = panels_and_cascades.select_requested_views(study, self.imported_judges)
         self._build_judges(requested_study)
         self._build_contestants()
-        if not self.judges and not requested_study.rubrics:
-            raise InputError("a study names at least one judge", path=study.path)
+        if not self.judges and not requested_study.rubrics and not (study.verdicts or study.labels or inputs):
+            raise InputError(
+                'A study names at least one judge, such as judges = ["openai:gpt-4o"], or a file of verdicts that '
+                "exist already (verdicts).",
+                path=study.path,
+            )
         judge_contestant_and_benchmark_specs.refuse_duplicates("judges", [judge.name for judge in self.judges])
         judge_contestant_and_benchmark_specs.refuse_duplicates(
             "contestants", [model.name for model in self.contestants]
         )
-        self._load_inputs()
+        self._load_inputs(inputs)
         self._add_rubrics(requested_study)
 
     def _build_judges(self, requested_study: Study) -> None:
         """Build the judges and the members of panels and cascades, or the benchmark's own judges if none is named."""
         judge_specs = [spec for spec in self.study.judges if not is_view(spec)]
         judge_specs += [spec for spec in panels_and_cascades.member_specs(requested_study) if spec not in judge_specs]
+        judge_specs = [spec for spec in judge_specs if spec not in self.imported_judges]
         full_specs = [self._spec_for_benchmark(spec) for spec in judge_specs]
         self.judges: list[Judge] = [judge_contestant_and_benchmark_specs.judge_from_spec(spec) for spec in full_specs]
-        for spec in {*panels_and_cascades.member_specs(self.study)}.difference(judge_specs):
+        for spec in {*panels_and_cascades.member_specs(self.study)}.difference(judge_specs, self.imported_judges):
             # Members that are not used are built as well, so that a typo is reported.
             judge_contestant_and_benchmark_specs.judge_from_spec(self._spec_for_benchmark(spec))
         names = {spec: judge.name for spec, judge in zip(judge_specs, self.judges, strict=True)}
+        names |= {name: name for name in self.imported_judges}
         self.views: list[View] = panels_and_cascades.build_views(requested_study, names)
         self.second: list[str] = panels_and_cascades.second_judges(requested_study, names)
         self.specs |= {judge.name: spec for judge, spec in zip(self.judges, full_specs, strict=True)}
@@ -119,10 +137,11 @@ class StudyRun(BaseRun):
         if self.benchmark is not None and self.benchmark.contestants is not None:
             self.contestants = self.contestants or list(self.benchmark.contestants())
 
-    def _load_inputs(self) -> None:
+    def _load_inputs(self, inputs: StudyInputs | None) -> None:
         """Read items, responses, labels, facts about contestants and the sets of responses to judge."""
         study = self.study
-        inputs = load_study_inputs(study, self.benchmark, [model.name for model in self.contestants])
+        contestants = [model.name for model in self.contestants]
+        self.inputs = inputs = inputs or load_study_inputs(study, self.benchmark, contestants, self.existing)
         self.items: list[Item] = inputs.items
         self.input_responses: list[Response] = inputs.input_responses
         if any(map(names_turns, study.criteria)):
@@ -246,19 +265,26 @@ class StudyRun(BaseRun):
     def _judge_responses(self, calls: CallContext, job_counts: list[JobCounts], *, with_texts: bool) -> StudyResult:
         """Judge the cases that are due after all answers were collected, and build the tables."""
         ledger, stop = calls.ledger, calls.stop
-        self.messages += changed_label_messages(str(self.study.labels or "labels"), enter_labels(self.labels, ledger))
+        if self.imported_judges or not self.judges:
+            enter_responses(self.inputs, ledger)
+        by_people = [label for label in self.labels if label.judge not in self.imported_judges]
+        by_judges = [label for label in self.labels if label.judge in self.imported_judges]
+        place = str(self.study.labels or "labels")
+        self.messages += changed_label_messages(place, enter_labels(by_people, ledger))
+        place = " and ".join(map(str, self.study.verdict_files)) or self.study.name
+        self.messages += changed_label_messages(place, enter_labels(by_judges, ledger), what="verdicts")
         for view in self.views:
             ledger.declare("judge", view.name, view.settings)
         responses = self.responses(ledger)
         stopped_answering = bool(self.contestants and stop.reason)
         if not stop.reason and not responses and (why := no_answers_message(job_counts)):
             raise ModelError(why)
-        totals = None if stop.reason else self._count_cases(responses, stop)
-        if totals is not None:
+        totals = None if stop.reason else self._count_cases(responses, stop) if self.judges else {}
+        if totals is not None and self.judges:
             job_counts += self._judge_cases(
                 calls, self.cases(responses), lambda judge: self.cases_to_judge(judge, responses), totals
             )
-        else:
+        elif totals is None:
             job_counts += [JobCounts(judge.name, stop_reason=stop.reason) for judge in self.judges]
             if not stopped_answering:
                 # No judge was called, and counting the cases takes too long: build no tables.
@@ -275,7 +301,9 @@ class StudyRun(BaseRun):
     def _refuse_without_cases(self, expected_responses: Sequence[Response]) -> None:
         """Refuse a study without cases before its answers are paid for."""
         try:
-            has_no_cases = self.benchmark is None and next(self.cases(expected_responses), None) is None
+            has_no_cases = (
+                bool(self.judges) and self.benchmark is None and next(self.cases(expected_responses), None) is None
+            )
         except InputError:  # cases may depend on the text of answers, which placeholders lack
             return
         if has_no_cases:
@@ -308,7 +336,7 @@ class StudyRun(BaseRun):
 
             names = [*(judge.name for judge in self.judges), PEOPLE]
             with ledger.reader() as reader:
-                columns, digest = load_case_columns(reader, names, _key_batches(self.cases(responses)), self.labels)
+                columns, digest = load_case_columns(reader, names, self._key_batches(ledger, responses), self.labels)
             columns = _with_due(columns, ledger, self.judges)
             record = Record((), {item.id: item for item in self.items}, _responses_by_key(responses))
             source = self._source(list(columns.names["contestant"]), digest)
@@ -328,13 +356,14 @@ class StudyRun(BaseRun):
     def _source(self, contestants: Sequence[str], verdicts: str) -> dict[str, Any]:
         """Return the source of the tables: enough to build them again and to check that they are the same."""
         study = self.study
+        judge_names = [judge.name for judge in self.judges]
         own_settings = {"ballots": list(study.ballots), "criteria": list(study.criteria), "orders": study.orders}
         return {
             "study": study.name,
             **({"benchmark": study.benchmark} if study.benchmark else own_settings),
             **{key: own_settings[key] for key in own_settings if study.benchmark and key in study.keys_in_file},
             **({"leave_out": list(study.leave_out)} if study.leave_out else {}),
-            "judges": [*(judge.name for judge in self.judges), *(view.name for view in self.views)],
+            "judges": [*judge_names, *self.imported_judges, *(view.name for view in self.views)],
             "contestants": list(contestants),
             "trials": study.trials,
             "seed": study.seed,
@@ -343,12 +372,20 @@ class StudyRun(BaseRun):
             "fullbench": version("fullbench"),
         }
 
+    def _key_batches(self, ledger: Ledger, responses: Sequence[Response]) -> Iterator[list[str]]:
+        """Yield the keys of the study's cases; without judges, of those that people voted on, which may be few."""
+        if self.judges:
+            yield from _key_batches(self.cases(responses))
+        else:
+            yield [verdict.case for verdict in ledger.record([PEOPLE], study=ledger.study, texts=False)]
+
     def record(self, ledger: Ledger, responses: Sequence[Response]) -> Record:
         """Return the study's verdicts, including people's labels and votes.
 
         They are sorted by judge and case, not by time: bootstrap results depend on the order.
         """
-        places = {key: place for place, key in enumerate(dict.fromkeys(case.key for case in self.cases(responses)))}
+        keys = (key for batch in self._key_batches(ledger, responses) for key in batch)
+        places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
         names = {judge.name: place for place, judge in enumerate(self.judges)}
         stored_record = ledger.record([*names, PEOPLE], cases=places)
         verdicts = stored_record.verdicts

@@ -16,11 +16,12 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.studies.study_file import Study
 
 
-def select_requested_views(study: Study) -> tuple[Study, list[str]]:
+def select_requested_views(study: Study, imported_judges: Sequence[str] = ()) -> tuple[Study, list[str]]:
     """Return the study with only the requested panels, cascades and rubrics, and the names of the others.
 
     If the study lists `judges`, views that are not listed are dropped. A view stays if its members judge every case
-    anyway, because it costs nothing. A study without `judges` requests all of them.
+    anyway, because it costs nothing. A study without `judges` requests all of them. The verdicts of `imported_judges`
+    exist already.
     """
     if not study.judges:
         return study, []
@@ -31,6 +32,7 @@ def select_requested_views(study: Study) -> tuple[Study, list[str]]:
     called_specs = {spec for spec in study.judges if not is_view(spec)}
     called_specs |= {spec for table in requested_panels.values() for spec in table["members"]}
     called_specs |= {table["small"] for table in requested_cascades.values()}
+    called_specs.update(imported_judges)
     requested_panels |= {
         name: table for name, table in study.panels.items() if called_specs.issuperset(table["members"])
     }

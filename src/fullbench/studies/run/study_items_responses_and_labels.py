@@ -1,6 +1,8 @@
-"""Inputs of a study: items, responses and people's labels from its files or its benchmark.
+"""Inputs of a study: items, responses, people's labels and imported verdicts from its files or its benchmark.
 
-Items marked as not verified are excluded unless a study requests them. Labels become verdicts in the ledger.
+Items marked as not verified are excluded unless a study requests them. Labels and imported verdicts are stored in the
+ledger. Imported verdicts on known responses get the key of the case that a judge of ours would get, so that panels
+combine both.
 """
 
 from __future__ import annotations
@@ -10,15 +12,19 @@ from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from fullbench.core.ballot import ballot as ballot_of
 from fullbench.core.benchmark import Benchmark
 from fullbench.core.built_in_table_columns import table_columns
+from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.response import Response
 from fullbench.core.table import Table
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
+from fullbench.files.existing_scores import ExistingVerdicts, read_existing_verdicts
 from fullbench.files.item_response_verdict_files import read_items, read_response_files, read_verdicts
 from fullbench.files.items_from_picture_folder import other_files_note, same_stem_note
 from fullbench.files.name_suggestions_and_lookalikes import closest_name
@@ -78,25 +84,41 @@ VoteKey = tuple[str, str, int, str]
 
 @dataclass
 class StudyInputs:
-    """Items, given responses, people's labels, and messages about what was excluded."""
+    """Items, given responses, people's labels with imported verdicts, and messages about what was excluded."""
 
     items: list[Item]
     input_responses: list[Response] = field(default_factory=list)
     labels: list[Verdict] = field(default_factory=list)
+    imported_judges: list[str] = field(default_factory=list)
+    cases: list[Case] = field(default_factory=list)
+    """Cases of the imported verdicts."""
     extra_tables: Sequence[Table] = ()
     messages: list[str] = field(default_factory=list)
 
+    def record(self) -> Record:
+        """Return the items, responses, labels and imported verdicts."""
+        responses = {(answer.item, answer.contestant, answer.sample): answer for answer in self.input_responses}
+        return Record(tuple(self.labels), {item.id: item for item in self.items}, responses)
 
-def load_study_inputs(study: Study, benchmark: Benchmark | None, contestants: Collection[str]) -> StudyInputs:
-    """Load the inputs of a study, for its first `limit` items. `contestants` are those that will answer."""
+
+def load_study_inputs(
+    study: Study, benchmark: Benchmark | None, contestants: Collection[str], existing: ExistingVerdicts
+) -> StudyInputs:
+    """Load the inputs of a study, for its first `limit` items.
+
+    Args:
+        study: The study.
+        benchmark: Its benchmark, if any.
+        contestants: Contestants that will answer.
+        existing: The verdicts of its files.
+    """
     with allow_picture_folders(*study.pictures_from, urls=study.fetch_urls), without_pictures(study.without_pictures):
         all_items = list(_load_items(study, benchmark))
         items_to_judge, extra_tables = without_unverified(all_items, include_unverified=study.unverified)
         inputs = StudyInputs(items_to_judge[: study.limit], extra_tables=extra_tables)
         ids = {item.id for item in inputs.items}
         inputs.input_responses = read_answers(study.response_files, all_items, ids)
-        form = study.ballots[0] if len(study.ballots) == 1 else None
-        labels = list(read_verdicts(study.labels, ballot=form)) if study.labels else []
+        labels = existing.labels
         if benchmark is not None and benchmark.labels is not None and study.labels is None:
             labels = [label for label in benchmark.labels(study.data) if label.item in ids]
         if benchmark is not None and benchmark.bring is not None and not (study.responses or contestants):
@@ -113,9 +135,40 @@ def load_study_inputs(study: Study, benchmark: Benchmark | None, contestants: Co
     inputs.labels = [label for label in labels if label.item not in dropped_ids]
     inputs.messages = [
         *_item_messages(study, len(items_to_judge), len(inputs.items)),
+        *existing.messages,
         *_label_file_messages(study, inputs, contestants),
     ]
+    verdicts = strip_blanks_around_names(existing.verdicts, ids | dropped_ids, names)
+    verdicts = [verdict for verdict in verdicts if verdict.item not in dropped_ids]
+    if verdicts:
+        place = " and ".join(map(str, study.verdict_files))
+        inputs.messages += label_messages(place, verdicts, ids, inputs.input_responses, contestants, what="verdicts")
+        add_imported_verdicts(inputs, verdicts)
     return inputs
+
+
+def read_study_verdicts(study: Study) -> ExistingVerdicts:
+    """Read a study's files of verdicts and people's labels."""
+    form = study.ballots[0] if len(study.ballots) == 1 else None
+    if study.verdict_files:
+        return read_existing_verdicts(study.verdict_files, study.labels, ballot=form)
+    return ExistingVerdicts(labels=list(read_verdicts(study.labels, ballot=form)) if study.labels else [])
+
+
+def add_imported_verdicts(inputs: StudyInputs, verdicts: Iterable[Verdict]) -> None:
+    """Add verdicts of judges to the labels of a study, with the cases that they are about."""
+    items = {item.id: item for item in inputs.items}
+    responses = {(answer.item, answer.contestant, answer.sample): answer for answer in inputs.input_responses}
+    cases: dict[str, Case] = {}
+    for verdict in verdicts:
+        shown = [responses.get((verdict.item, *key)) for key in verdict.shown_responses]
+        known = tuple(response for response in shown if response is not None)
+        if verdict.item in items and len(known) == len(shown) and verdict.judge != PEOPLE:
+            case = Case(items[verdict.item], known, ballot_of(verdict.ballot), verdict.criterion)
+            verdict = replace(verdict, case=cases.setdefault(case.key, case).key)  # noqa: PLW2901
+        inputs.labels.append(verdict)
+    inputs.cases += cases.values()
+    inputs.imported_judges = sorted({label.judge for label in inputs.labels} - {PEOPLE})
 
 
 def _load_items(study: Study, benchmark: Benchmark | None) -> Iterator[Item]:
@@ -165,16 +218,26 @@ def label_messages(
     ids: Collection[str],
     responses: Iterable[Response],
     contestants: Collection[str] = (),
+    *,
+    what: str = "labels",
 ) -> Iterator[str]:
     """Yield messages about labels on unknown items or contestants, and about labels without a sample number.
 
     Labels on unknown items or contestants are kept, but compared with nothing.
+
+    Args:
+        place: The file.
+        labels: The labels, or imported verdicts.
+        ids: Ids of the items.
+        responses: The responses.
+        contestants: Contestants that will answer.
+        what: Noun for the labels.
     """
     answers = list(responses)
     contestant_names = {response.contestant for response in answers} | set(contestants)
     strangers = [label for label in labels if not set(label.contestants) <= contestant_names]
     elsewhere = [label for label in labels if label.item not in ids]
-    for stray, what, names in (
+    for stray, where, names in (
         (elsewhere, "items that are not here", {label.item for label in elsewhere}),
         (
             strangers,
@@ -184,29 +247,44 @@ def label_messages(
     ):
         if stray and len(stray) == len(labels):
             known_names = ids if stray is elsewhere else contestant_names
-            raise InputError(_no_label_fits_text(len(labels), what, names, known_names), path=Path(place))
+            raise InputError(_no_label_fits_text(len(labels), what, where, names, known_names), path=Path(place))
         if stray:
             names_text = ", ".join(sorted(names)[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-            counts = f"{len(stray):,} of {len(labels):,} labels"
-            consequence = "compared with no judge, and only in people's own tables"
-            yield f"{place}: {counts} are on {what} ({names_text}): {consequence}."
+            counts = f"{len(stray):,} of {len(labels):,} {what}"
+            consequence = (
+                "compared with no judge, and only in people's own tables"
+                if what == "labels"
+                else "only in the tables of their own judge"
+            )
+            yield f"{place}: {counts} are on {where} ({names_text}): {consequence}."
     several = {response.contestant for response in answers if response.sample}
     first = [label for label in labels if several.intersection(label.contestants)]
     if first and not any(label.samples for label in labels):
         yield (
-            f"{place}: {len(first):,} of {len(labels):,} labels are on contestants that answered several times "
+            f"{place}: {len(first):,} of {len(labels):,} {what} are on contestants that answered several times "
             f"({', '.join(sorted(several)[:3])}) and name no sample: they are taken for the first answer, sample 0; "
             "a column samples names others."
         )
 
 
-def _no_label_fits_text(count: int, what: str, names: Collection[str], known_names: Collection[str]) -> str:
+def _no_label_fits_text(count: int, what: str, where: str, names: Collection[str], known_names: Collection[str]) -> str:
     """Return the error for a file of labels of which none can be compared with a response."""
     first = min(names)
     nearest = closest_name(first, sorted(known_names))
     hint = f"did you mean {nearest!r}" if nearest else f"known are {', '.join(map(repr, sorted(known_names)[:3]))}"
-    subject = "the only label is" if count == 1 else f"all {count:,} labels are"
-    return f"{subject} on {what}, so nothing can be compared; the first is {first!r}, {hint}"
+    subject = f"the only {what.removesuffix('s')} is" if count == 1 else f"all {count:,} {what} are"
+    return f"{subject} on {where}, so nothing can be compared; the first is {first!r}, {hint}"
+
+
+def enter_responses(inputs: StudyInputs, ledger: Ledger) -> None:
+    """Store the items, the given responses and the cases of imported verdicts, which no judge is called for."""
+    items = {item.id: item for item in inputs.items}
+    ledger.add(*inputs.items, *inputs.cases)
+    stored_keys = {response.key for case in inputs.cases for response in case.responses}
+    for response in inputs.input_responses:
+        if response.key not in stored_keys:
+            ledger.add_response(items[response.item], response)
+    ledger.flush()
 
 
 def enter_labels(labels: Iterable[Verdict], ledger: Ledger) -> int:
@@ -256,11 +334,12 @@ def _vote_key(label: Verdict) -> VoteKey:
     return label.case, judge, trial, rater
 
 
-def changed_label_messages(place: str, changed_count: int) -> list[str]:
-    """Return the message about changed labels."""
+def changed_label_messages(place: str, changed_count: int, *, what: str = "labels") -> list[str]:
+    """Return the message about changed labels, or verdicts."""
     if not changed_count:
         return []
+    whom = "people" if what == "labels" else "judges"
     return [
-        f"{place}: {changed_count:,} labels differ from the ledger's votes of the same people. The labels of the "
+        f"{place}: {changed_count:,} {what} differ from the ledger's votes of the same {whom}. The {what} of the "
         "file count from now on; the earlier ones stay as older revisions."
     ]

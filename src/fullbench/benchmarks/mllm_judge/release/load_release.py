@@ -142,7 +142,7 @@ def _read_lines(places: Places, file: str, suffix: str, oddities: Oddities) -> I
         oddities.note(file, "the file is not here: what needs it is left out")
         return
     if path is None:
-        raise InputError("the file is missing; the release has it", path=places.expected_path(file, suffix))
+        raise InputError("the file is missing; the authors' repository has it", path=places.expected_path(file, suffix))
     number = 0
     try:
         for number, values in read_rows(path):

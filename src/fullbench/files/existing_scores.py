@@ -1,0 +1,171 @@
+"""Verdicts that exist already, in tables with usual column names: those of judges, and people's to compare with.
+
+In a file of judges' verdicts, `annotator` or `rater` names the judge if there is no column `judge`. Scores without a
+ballot get a usual scale that has them all.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.errors import InputError
+from fullbench.files.annotation_tools.read_labels import label_rows
+from fullbench.files.item_response_verdict_files import VERDICT, VERDICT_FALLBACKS, verdicts_in
+from fullbench.files.row_fields import PAIR_COLUMNS
+
+Rows = Iterable[tuple[int, Mapping[str, Any]]]
+SCALES = ((0, 1), (1, 5), (0, 5), (1, 10), (0, 10), (0, 100))
+"""Usual scales; the first that has all scores is taken."""
+_JUDGE_COLUMNS = ("annotator", "rater")
+_MARK_COLUMNS = ("marks", *VERDICT["marks"])
+_NEEDED: Mapping[str, Sequence[str]] = {
+    "the item": ("item", *VERDICT["item"], *VERDICT_FALLBACKS["item"]),
+    "the contestant": ("contestants", *VERDICT["contestants"], *PAIR_COLUMNS),
+    "the score": (*_MARK_COLUMNS, "winner", *VERDICT_FALLBACKS["winner"], "fault"),
+}
+
+
+@dataclass
+class ExistingVerdicts:
+    """Verdicts of judges, people's labels, and sentences on how they were read."""
+
+    verdicts: list[Verdict] = field(default_factory=list)
+    labels: list[Verdict] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+
+    @property
+    def judges(self) -> list[str]:
+        """Names of the judges, without people."""
+        return sorted({verdict.judge for verdict in self.verdicts} - {PEOPLE})
+
+
+def read_existing_verdicts(
+    verdict_files: Sequence[Path], label_file: Path | None = None, *, ballot: str | None = None
+) -> ExistingVerdicts:
+    """Read verdicts of judges, and people's labels.
+
+    Args:
+        verdict_files: Files of judges' verdicts. Without a column for the judge, a file's name is its name.
+        label_file: File of people's verdicts.
+        ballot: Ballot of rows without one.
+    """
+    sources = [(path, label_rows(path)) for path in verdict_files]
+    return existing_verdicts(sources, None if label_file is None else (label_file, label_rows(label_file)), ballot)
+
+
+def existing_verdicts(
+    verdict_sources: Sequence[tuple[Path, Rows]], label_source: tuple[Path, Rows] | None, ballot: str | None = None
+) -> ExistingVerdicts:
+    """Return the verdicts of rows with line numbers; the paths are for messages. See `read_existing_verdicts`."""
+    existing = ExistingVerdicts()
+    tables = [(path, [(line, dict(row)) for line, row in rows]) for path, rows in verdict_sources]
+    for path, rows in tables:
+        _refuse_missing_columns(path, rows)
+        for column in _JUDGE_COLUMNS:
+            if rows and "judge" not in rows[0][1] and column in rows[0][1]:
+                _rename_column(rows, column, "judge")
+        if rows and not any(row.get("judge") for _, row in rows):
+            existing.messages.append(f"{path}: no column 'judge'. The judge is called {path.stem!r}, like the file.")
+    label_rows_by_line = [] if label_source is None else [(line, dict(row)) for line, row in label_source[1]]
+    if ballot is None:
+        all_rows = [(row, path.stem) for path, rows in tables for _, row in rows]
+        all_rows += [(row, PEOPLE) for _, row in label_rows_by_line]
+        existing.messages += _add_scales(all_rows)
+    for path, rows in tables:
+        existing.verdicts += verdicts_in(rows, path, judge=path.stem, ballot=ballot)
+    if label_source is not None:
+        existing.labels += verdicts_in(label_rows_by_line, label_source[0], ballot=ballot)
+    return existing
+
+
+def _refuse_missing_columns(path: Path, rows: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
+    """Refuse a table whose first row has no item, no contestant or no score, in one sentence for all of them."""
+    columns = list(rows[0][1]) if rows else []
+    missing = [what for what, names in _NEEDED.items() if columns and not {*names}.intersection(columns)]
+    if missing:
+        raise InputError(
+            f"No column for {' and '.join(missing)}. Found: {', '.join(map(str, columns[:8]))}. Usual names are item "
+            "(id, question_id), contestant (model; model_a and model_b), score (mark, rating) or winner (preference), "
+            "and judge (annotator, rater).",
+            path=path,
+        )
+
+
+def _rename_column(rows: Sequence[tuple[int, dict[str, Any]]], old: str, new: str) -> None:
+    for _, row in rows:
+        if old in row:
+            row[new] = row.pop(old)
+
+
+def _add_scales(rows: Sequence[tuple[dict[str, Any], str]]) -> Iterator[str]:
+    """Add a ballot to rows with scores that have none, and yield a sentence for each scale.
+
+    Judges share a scale, so that they can be compared, unless the highest score of one is at most half of the
+    other's: then it is another scale.
+    """
+    scores: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    unscaled = [(row, judge) for row, judge in rows if not row.get("ballot")]
+    for row, judge in unscaled:
+        scores[row.get("criterion") or "overall"][row.get("judge") or judge] += _scores_of(row)
+    specs: dict[tuple[str, str], str] = {}
+    for criterion, by_judge in scores.items():
+        groups: list[list[str]] = []
+        for judge in sorted((name for name in by_judge if by_judge[name]), key=lambda name: max(by_judge[name])):
+            lowest = max(by_judge[groups[-1][0]]) if groups else 0.0
+            if groups and max(by_judge[judge]) < 2 * lowest:
+                groups[-1].append(judge)
+            else:
+                groups.append([judge])
+        for group in groups:
+            values = [value for judge in group for value in by_judge[judge]]
+            spec = _scale_spec(values)
+            specs |= {(criterion, judge): spec for judge in group}
+            of_whom = f" by {', '.join(sorted(group))}" if len(groups) > 1 else ""
+            what = "" if criterion == "overall" else f" on {criterion}"
+            yield (
+                f"No ballot is named: {len(values):,} scores{what}{of_whom} from {min(values):g} to {max(values):g} "
+                f"were read as {spec}. Another one is named in a column 'ballot', or by the option ballot."
+            )
+    for row, judge in unscaled:
+        place = (row.get("criterion") or "overall", row.get("judge") or judge)
+        if place in specs and _scores_of(row):
+            row["ballot"] = specs[place]
+
+
+def _scores_of(row: Mapping[str, Any]) -> list[float]:
+    """Return the scores of a row; none if it names a winner, or if they are no numbers, which is refused later."""
+    value = next((row[name] for name in _MARK_COLUMNS if row.get(name) is not None), None)
+    if isinstance(value, str) and value.startswith("["):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return []
+    numbers = []
+    for entry in value if isinstance(value, list) else [] if value is None else [value]:
+        try:
+            numbers.append(float(entry.replace(",", ".") if isinstance(entry, str) else entry))
+        except (TypeError, ValueError):
+            return []
+    return numbers if all(map(math.isfinite, numbers)) else []
+
+
+def _scale_spec(values: Sequence[float]) -> str:
+    """Return the ballot of a usual scale that has all these scores, else of the one observed.
+
+    >>> _scale_spec([2, 5]), _scale_spec([2.5, 7]), _scale_spec([0, 1]), _scale_spec([-3, 250.5])
+    ('score:1-5', 'real:1-10', 'real:0-1', 'real:-3-251')
+    """
+    low, high = min(values), max(values)
+    bottom, top = next(
+        (ends for ends in SCALES if ends[0] <= low and high <= ends[1]),
+        (math.floor(low), max(math.ceil(high), math.floor(low) + 1)),
+    )
+    is_whole = top > 1 and all(value == int(value) for value in values)
+    return f"{'score' if is_whole else 'real'}:{bottom}-{top}"
