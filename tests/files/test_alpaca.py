@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter, defaultdict
 from itertools import product
 from statistics import fmean
@@ -107,3 +108,42 @@ def test_annotations_go_out_and_come_back_with_everybody_and_every_share(cli, tm
     )
     with Ledger(tmp_path / "a.ledger", read_only=True) as book:
         assert len(book.record()) == len(back)
+
+
+def logistic(value: float) -> float:
+    return 1 / (1 + math.exp(-value))
+
+
+@pytest.mark.parametrize("source", ["column", "weights"])
+def test_length_controlled_win_rates_are_the_mean_of_its_own_shares(cli, tmp_path, source):
+    """AlpacaEval's length-controlled win rate is the mean of `glm_preference`, or of its regression at equal length."""
+    models, difficulty = {"m1": (0.4, 1.1), "m2": (-1.3, 0.2)}, (-0.7, 0.1, 2.0)
+    rows = [
+        note(f"Question {number}", number, "weighs", model, 1.2 + number / 4,
+             **({"glm_preference": logistic(own + slope * hard)} if source == "column" else {}))
+        for model, (own, slope) in models.items() for number, hard in enumerate(difficulty)
+    ]  # fmt: skip
+    for model in models:
+        put(tmp_path / "results" / model / "weighs" / "annotations.json", [
+            row for row in rows if row["generator_2"] == model
+        ])  # fmt: skip
+    words = []
+    if source == "weights":
+        table = tmp_path / "weighs" / "length_controlled_v1" / "baseline_base.csv"
+        table.parent.mkdir(parents=True)
+        lines = [f"{model},-0.5,{slope},{own}" for model, (own, slope) in models.items()]
+        head = ",np.tanh(std_delta_len),instruction_difficulty,not_gamed_baseline.astype(float)"
+        table.write_text("\n".join([head, *lines]), encoding="utf-8")
+        hard = "\n".join(
+            ["index,instruction_difficulty", *(f"{place},{value}" for place, value in enumerate(difficulty))]
+        )
+        (tmp_path / "difficulty.csv").write_text(hard, encoding="utf-8")
+        words = ["--option", "difficulty=difficulty.csv", "--option", f"weights={table}"]
+        assert cli("import", "results", "--ledger", "n.ledger", *words[:2])[0] == 2, "one of the two is not enough"
+    code, out, err = cli("import", "results", "--ledger", "x.ledger", "--json", *words)
+    assert code == 0, err
+    board = next(table for table in json.loads(out) if table["name"].endswith("overall, length-controlled"))
+    labels = [column["label"] if isinstance(column, dict) else column for column in board["columns"]]
+    rates = {row[labels.index("contestant")]: row[labels.index("weighted win rate")]["value"] for row in board["rows"]}
+    for model, (own, slope) in models.items():
+        assert rates[model] == pytest.approx(fmean(logistic(own + slope * hard) for hard in difficulty), abs=1e-12)

@@ -68,7 +68,9 @@ def test_battles_that_are_written_have_our_ratings_and_what_elo_analysis_reads(c
     assert code == 0, err
     assert "battles that both sides lost ('both bad'): taken as ties" in out
     study = tmp_path / "o" / "study.toml"
-    study.write_text(study.read_text(encoding="utf-8").replace("judges = []", 'judges = ["length", "chance"]'), encoding="utf-8")
+    study.write_text(
+        study.read_text(encoding="utf-8").replace("judges = []", 'judges = ["length", "chance"]'), encoding="utf-8"
+    )
     code, _, err = cli("run", study, "--quiet")
     assert code == 0, err
     ledger = tmp_path / "o" / "study.ledger"

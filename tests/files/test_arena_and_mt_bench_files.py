@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import csv
 import json
 from collections import Counter
 
@@ -130,3 +131,20 @@ def test_references_of_mt_bench_are_no_contestants_and_each_answer_is_kept(cli, 
     }  # fmt: skip
     code, out, err = cli("import", "mt_bench", bench, "--out", "again")
     assert (code, "questions that are not here   3" in out + err) == (0, True), out + err
+
+
+@pytest.mark.parametrize("written", [json.dumps, repr])
+def test_conversations_as_text_in_a_table(cli, tmp_path, written):
+    """A table of an arena has conversations as JSON, or as pandas writes lists."""
+    rows = [battle(f"b{n}", rounds("How's it?", f"a{n}"), rounds("How's it?", f"b{n}")) for n in range(2)]
+    for row in rows:
+        for side in ("conversation_a", "conversation_b"):
+            row[side] = written(row[side])
+    with (tmp_path / "arena.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    items, said, ruled = taken(cli, "arena", tmp_path / "arena.csv")
+    assert {item.question for item in items.values()} == {"How's it?"}
+    assert {answer.text for answer in said.values()} == {"a0", "b0", "a1", "b1"}
+    assert [verdict.marks for verdict in ruled] == [(1, 0)] * 2

@@ -180,22 +180,25 @@ def test_mmrb2(tmp_path):
         pair("p3", "flux", "imagen4", chosen="B", human_annotations=[]),
         {**pair("p4", "flux", "imagen4", chosen="A"), "prompt_content": None},
         {**pair("p5", "x", "y", chosen="A"), "prompt_content": [["image", "gone.png"]]},
+        pair("p6", "x", "y", chosen="A", human_annotations={"response_a_ratings": ["A"], "response_b_ratings": ["C"]}),
+        pair("p7", "x", "y", chosen="A", human_annotations="[5]"),
     ]
     (tmp_path / "t2i.json").write_text(json.dumps({"pairs": pairs}), encoding="utf-8")
     data = import_mmrb2(tmp_path / "t2i.json", {})
     graded = Record(tuple(v for v in data.record if v.ballot == "choice:6"), data.record.items, data.record.responses)
     assert {(item, rater): step for (item, *_, rater), step in steps(graded).items()} == {
         ("p1", "annotator 1"): 3, ("p1", "annotator 2"): 1, ("p1", "annotator 3"): -1,
-        ("p2", "annotator 1"): -3, ("p2", "annotator 2"): -2, ("p2", "annotator 3"): -3,
+        ("p2", "annotator 1"): -3, ("p2", "annotator 2"): -2, ("p2", "annotator 3"): -3, ("p7", "annotator 1"): 2,
     }  # fmt: skip
-    (plain,) = (verdict for verdict in data.record if verdict.ballot == "choice")
-    assert (plain.item, plain.marks) == ("p3", (0.0, 1.0))
+    plain = {verdict.item: verdict.marks for verdict in data.record if verdict.ballot == "choice"}
+    assert plain == {"p3": (0.0, 1.0), "p6": (1.0, 0.0)}
     assert [part if isinstance(part, str) else "picture" for part in data.record.items["p1"].turns[0].parts] == [
         "picture", "Make it blue",
     ]  # fmt: skip
     assert data.record.responses["p1", "imagen4", 0].pictures == (Picture.from_bytes(png((ord("b"), 3, 3))),)
     assert left_out(data) == {
-        "chosen responses, which are joined from the annotations": 2,
+        "chosen responses, which are joined from the annotations": 3,
+        "ratings of one response by a letter, as the task `reasoning` has them": 2,
         "pairs without their prompt, which MMRB2's build adds": 1,
         "pairs whose pictures are not next to the file, or without a response": 1,
     }

@@ -21,10 +21,11 @@ def listing(as_json: JsonOption = False) -> None:
     names_by_type = {door.kind: plugin_names(door.kind) for door in PLUGIN_TYPES}
     benchmarks = [load_benchmark(name) for name in names_by_type["benchmarks"]]
     sources = {benchmark.name: benchmark.reproduce_from for benchmark in benchmarks if benchmark.reproduce is not None}
+    unseen_layouts = [benchmark.name for benchmark in benchmarks if not benchmark.is_layout_seen]
     if as_json:
         import json
 
-        typer.echo(json.dumps({**names_by_type, "reproduce": sources}, indent=2))
+        typer.echo(json.dumps({**names_by_type, "reproduce": sources, "layout not seen": unseen_layouts}, indent=2))
         return
     for kind, entries in names_by_type.items():
         print_line(f"{kind}: {', '.join(entries) or 'none'}")
@@ -35,3 +36,9 @@ def listing(as_json: JsonOption = False) -> None:
         names_by_source.setdefault(source or "data as its documentation says", []).append(name)
     for source, names in names_by_source.items():
         print_line(f"- {source}: {', '.join(names)}")
+    if unseen_layouts:
+        print_line("")
+        print_line(
+            f"Layout not seen: {', '.join(unseen_layouts)}. No published row was at hand; --data reads what the "
+            "authors' scripts and cards describe."
+        )

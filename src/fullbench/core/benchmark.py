@@ -145,6 +145,9 @@ class Benchmark:
     reproduce_from: str = ""
     """The data that `reproduce` reads, in words; `fullbench list` and errors show it."""
 
+    is_layout_seen: bool = True
+    """False if no published row was at hand, so that the layout of its files is that of its authors' scripts."""
+
     @property
     def asks(self) -> bool:
         """True if there is something to answer and judge; False if only results were released."""

@@ -9,6 +9,7 @@ import pytest
 
 from fullbench.benchmarks.reward import benchmark_definitions
 from fullbench.core.verdict import PEOPLE
+from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 from fullbench.testing import check_benchmark
 from tests.support.data_builders import png
@@ -159,8 +160,43 @@ def test_what_is_no_release_is_said(cli, tmp_path):
     (tmp_path / "y.jsonl").write_text(json.dumps(line))
     code, _, err = cli("export", "multimodal-rewardbench", "--data", "y.jsonl", "--out", "o")
     assert code == 2
-    assert "none of its pictures was found" in err
+    assert "no pair can be read (a picture's file is missing: the pair is left out (1)). Put pictures" in err
     (tmp_path / "z.jsonl").write_text(json.dumps({**line, "Image": None, "Better": "Output3"}))
     code, _, err = cli("export", "multimodal-rewardbench", "--data", "z.jsonl", "--out", "o")
     assert code == 2
     assert "one of Output1, Output2; found 'Output3'" in err
+
+
+def test_editreward_files_of_the_repository(tmp_path):
+    """Rows rank two to four edits by path; every two of them are a pair, as the authors count them."""
+    for name in "sabcd":
+        (tmp_path / f"{name}.png").write_bytes(png((ord(name), 1, 1)))
+    rows = [
+        {"prompt": "Redder", "path_src": "s.png", "paths_generated": [f"{name}.png" for name in edits],
+         "human_vote": {"ranking": ranking}}
+        for edits, ranking in (("ab", "A=B=Good"), ("cd", "B>A"), ("abc", "B>C>A"), ("abcd", "D>A>C>B"))
+    ]  # fmt: skip
+    (tmp_path / "EditReward_Bench.json").write_text(json.dumps(rows))
+    labels = {verdict.item: verdict.marks for verdict in benchmark_definitions.editreward_bench.record(tmp_path)}
+    assert sorted(labels.values()) == sorted(
+        [(0.5, 0.5), (0, 1), (0, 1), (0, 1), (1, 0), (1, 0), (1, 0), (0, 1), (0, 1), (0, 1), (0, 1)]
+    )
+    four = {name[-2:]: marks for name, marks in labels.items() if name.startswith("EditReward_Bench-4")}
+    assert four == {"AB": (1, 0), "AC": (1, 0), "AD": (0, 1), "BC": (0, 1), "BD": (0, 1), "CD": (0, 1)}
+    rows[0]["human_vote"] = {"ranking": "A>C"}
+    (tmp_path / "EditReward_Bench.json").write_text(json.dumps(rows))
+    with pytest.raises(InputError, match="'ranking' ranks 2 edits; found 'A>C'"):
+        benchmark_definitions.editreward_bench.record(tmp_path)
+
+
+def test_mm_rlhf_parts_are_in_the_path_and_videos_are_counted(tmp_path):
+    (tmp_path / "long").mkdir()
+    (tmp_path / "long" / "1.png").write_bytes(png((1, 2, 3)))
+    rows = [
+        {"id": "a", "image": "long/1.png", "prompt": "Why?", "chosen": "so", "rejected": "no"},
+        {"id": "b", "video": "video/1.mp4", "prompt": "Who?", "chosen": "she", "rejected": "he"},
+    ]
+    (tmp_path / "mm_reward_bench.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    data = benchmark_definitions.mm_rlhf_rewardbench.bring(tmp_path)
+    assert [item.tags["category"] for item in data.record.items.values()] == ["long"]
+    assert data.tables[0].rows == [["pairs about a video are left out", 1]]

@@ -27,6 +27,7 @@ def _in_layout(name: str) -> Benchmark:
         cases=cases,
         tables=LazyFunction("fullbench.benchmarks.reward.tables:tables"),
         bring=partial(LazyFunction("fullbench.benchmarks.reward.item_and_choice_loader:bring"), name),
+        is_layout_seen=LAYOUTS[name].is_seen,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from fullbench.errors import InputError
@@ -33,13 +34,28 @@ class Pair:
     category: str
 
 
+class UnsupportedRow(Exception):
+    """A row that is left out and counted under this text."""
+
+
 @dataclass(frozen=True)
 class Layout:
-    """Release format of one benchmark. `needs` lists required columns."""
+    """Release format of one benchmark.
+
+    `needs` lists required columns; `or_needs` those of its second layout. `is_seen` is False if no published row was at
+    hand, so that the layout is that of its authors' scripts or cards.
+    """
 
     paper: str
     needs: tuple[str, ...]
-    read: Callable[[Mapping[str, Any], str], Pair]
+    read: Callable[[Mapping[str, Any], str], Pair | list[Pair]]
+    or_needs: tuple[str, ...] = ()
+    is_seen: bool = False
+
+    def has_columns(self, row: Mapping[str, Any]) -> bool:
+        """Return True if a row has the columns of the layout."""
+        layouts = [self.needs, *([self.or_needs] if self.or_needs else [])]
+        return any(all(column in row for column in columns) for columns in layouts)
 
 
 def _read_text(row: Mapping[str, Any], name: str) -> str:
@@ -117,6 +133,8 @@ def _parse_content(content: Any) -> Content:
 
 def _read_second_edition_pair(row: Mapping[str, Any], name: str) -> Pair:
     label = _parse_preference(str(row.get("chosen")).upper(), ("A",), ("B",))
+    if "response_a" in row and not row.get("prompt_content"):
+        raise UnsupportedRow("pairs without their prompt, which the authors' build adds, are left out")
     if "prompt_content" in row:
         answers = [row[f"response_{side}"]["response_content"] for side in "ab"]
         prompt, first, second = (_parse_content(content) for content in (row["prompt_content"], *answers))
@@ -142,28 +160,50 @@ def _read_genai_pair(row: Mapping[str, Any], name: str) -> Pair:
     return Pair(name, [_read_text(row, "prompt")], left, right, label, "pictures")
 
 
-_RANKING_PATTERN = re.compile(r"([A-D])\s*([>=])\s*([A-D])")
+_RANKING_PATTERN = re.compile(r"[A-D]([>=][A-D])+(=Good|=Bad)?")
 
 
-def _read_edit_pair(row: Mapping[str, Any], name: str) -> Pair:
-    match = _RANKING_PATTERN.fullmatch(str(row.get("ranking")).strip())
-    if match is None:
-        raise InputError(f"'ranking' is as A>B; found {row.get('ranking')!r}")
-    label = TIE if match[2] == "=" else FIRST if match[1] < match[3] else SECOND
-    prompt = [*_wrap_pictures(row.get("source_image")), _read_text(row, "instruction")]
-    first, second = (_wrap_pictures(row.get(f"candidate_{place}")) for place in (1, 2))
-    return Pair(name, prompt, first, second, label, str(row.get("dataset") or "all"))
+def _read_edit_pairs(row: Mapping[str, Any], name: str) -> list[Pair]:
+    """Return the pairs of a row: one, or all pairs of three or four edits, as the authors count them."""
+    vote = row.get("human_vote")
+    ranking = str(vote.get("ranking") if isinstance(vote, Mapping) else row.get("ranking")).replace(" ", "")
+    if _RANKING_PATTERN.fullmatch(ranking) is None:
+        raise InputError(f"'ranking' is as A>B, A=B=Good or B>A>C; found {ranking!r}")
+    paths = row.get("paths_generated")
+    edits = paths if isinstance(paths, list) else [row.get(f"candidate_{place}") for place in (1, 2, 3, 4)]
+    pictures = [_wrap_pictures(edit) for edit in edits if edit is not None]
+    source, words = row.get("path_src", row.get("source_image")), "prompt" if "prompt" in row else "instruction"
+    prompt = [*_wrap_pictures(source), _read_text(row, words)]
+    levels = [level.removesuffix("=Good").removesuffix("=Bad").split("=") for level in ranking.split(">")]
+    places = {letter: place for place, level in enumerate(levels) for letter in level}
+    if sorted(places) != list("ABCD"[: len(pictures)]):
+        raise InputError(f"'ranking' ranks {len(pictures)} edits; found {ranking!r}")
+    pairs = []
+    for (first, letter_1), (second, letter_2) in combinations(zip(pictures, "ABCD", strict=False), 2):
+        gap = places[letter_1] - places[letter_2]
+        label = TIE if gap == 0 else FIRST if gap < 0 else SECOND
+        own = name if len(pictures) == 2 else f"{name}-{letter_1}{letter_2}"
+        pairs.append(Pair(own, prompt, first, second, label, str(row.get("dataset") or f"{len(pictures)} edits")))
+    return pairs
+
+
+_MM_RLHF_PARTS = ("mcq", "long", "short", "safety", "video")
+"""Parts of MM-RLHF-RewardBench, which its script finds in the path of the picture."""
 
 
 def _read_chosen_pair(row: Mapping[str, Any], name: str) -> Pair:
     question = next((row[part] for part in ("question", "prompt", "query") if isinstance(row.get(part), str)), None)
     if question is None:
         raise InputError("the row has no question")
-    prompt = [*_wrap_pictures(row.get("image") or row.get("images")), question]
+    if row.get("video"):
+        raise UnsupportedRow("pairs about a video are left out")
+    image = row.get("image") or row.get("images")
+    prompt = [*_wrap_pictures(image), question]
     # The row's name decides the order, so that the better answer is not always first.
     is_swapped = sum(name.encode()) % 2 == 1
     chosen_text, rejected_text = _read_text(row, "chosen"), _read_text(row, "rejected")
-    category = str(row.get("category") or row.get("task") or "all")
+    part = next((part for part in _MM_RLHF_PARTS if isinstance(image, str) and part in image), "all")
+    category = str(row.get("category") or row.get("task") or part)
     if is_swapped:
         return Pair(name, prompt, [rejected_text], [chosen_text], SECOND, category)
     return Pair(name, prompt, [chosen_text], [rejected_text], FIRST, category)
@@ -183,7 +223,7 @@ LAYOUTS: Mapping[str, Layout] = {
     "multimodal-rewardbench-2": Layout(
         "Hu et al., Multimodal RewardBench 2: Evaluating Omni Reward Models for Interleaved Text and Image, "
         "arXiv:2512.16899",
-        ("pair_id", "chosen"), _read_second_edition_pair,
+        ("pair_id", "chosen"), _read_second_edition_pair, ("id", "chosen", "response_a"), is_seen=True,
     ),
     "genai-bench-pairs": Layout(
         "Jiang et al., GenAI Arena: An Open Evaluation Platform for Generative Models, arXiv:2406.04485",
@@ -191,7 +231,8 @@ LAYOUTS: Mapping[str, Layout] = {
     ),
     "editreward-bench": Layout(
         "Wu et al., EditReward: A Human-Aligned Reward Model for Instruction-Guided Image Editing, arXiv:2509.26346",
-        ("instruction", "candidate_1", "candidate_2", "ranking"), _read_edit_pair,
+        ("instruction", "candidate_1", "candidate_2", "ranking"), _read_edit_pairs,
+        ("prompt", "path_src", "paths_generated", "human_vote"),
     ),
     "mm-rlhf-rewardbench": Layout(
         "Zhang et al., MM-RLHF: The Next Step Forward in Multimodal LLM Alignment, arXiv:2502.10391",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fullbench.benchmarks.reward.file_layouts import FIRST, LAYOUTS, SECOND, Content, Pair, RowPicture
+from fullbench.benchmarks.reward.file_layouts import FIRST, LAYOUTS, SECOND, Content, Pair, RowPicture, UnsupportedRow
 from fullbench.core.ballot import Choice
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case
@@ -85,25 +85,30 @@ def load_pairs(source: Path | None, name: str) -> PairCollection:
     files = sorted(path for path in source.rglob("*") if path.suffix in _SUFFIXES) if source.is_dir() else [source]
     layout, row_count = LAYOUTS[name], 0
     for file in files:
-        for line, row in _read_pair_rows(file):
-            if not all(column in row for column in layout.needs):
+        for place, (line, row) in enumerate(_read_pair_rows(file), 1):
+            if not layout.has_columns(row):
                 collection.oddity_counts[f"rows without the columns {', '.join(layout.needs)} are left out"] += 1
                 continue
             row_count += 1
             row_id = next((str(row[column]) for column in _IDS if row.get(column) is not None), "")
-            # Files of one release may repeat ids, so the file and line identify repeated ones.
-            unique = row_id if row_id and row_id not in collection.items else f"{file.stem}-{line}"
+            # Files of one release may repeat ids, so the file and the place in it identify repeated ones.
+            unique = row_id if row_id and row_id not in collection.items else f"{file.stem}-{place}"
             try:
-                _add_pair(collection, layout.read(row, unique), file, name)
+                pairs = layout.read(row, unique)
+                for pair in pairs if isinstance(pairs, list) else [pairs]:
+                    _add_pair(collection, pair, file, name)
             except InputError as error:
                 raise InputError(str(error), path=file, line=line) from error
+            except UnsupportedRow as reason:
+                collection.oddity_counts[str(reason)] += 1
             except _Missing:
                 collection.oddity_counts["a picture's file is missing: the pair is left out"] += 1
     if not row_count:
         raise InputError(f"no row is in the layout of {name}: it has {', '.join(layout.needs)}", path=source)
     if not collection.items:
+        why = "; ".join(f"{what} ({count:,})" for what, count in collection.oddity_counts.items())
         raise InputError(
-            "none of its pictures was found. Put them next to the file, or name their folder with --pictures-from "
+            f"no pair can be read ({why}). Put pictures next to the file, or name their folder with --pictures-from "
             "(pictures_from in a study file)", path=source,
         )  # fmt: skip
     return collection

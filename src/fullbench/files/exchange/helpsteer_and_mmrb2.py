@@ -33,6 +33,7 @@ from fullbench.files.exchange.import_record_builder import (
     text_of,
     words_of,
 )
+from fullbench.files.row_readers import parse_json
 from fullbench.files.row_writers import write_rows
 
 SEVEN, SIX = GradedChoice(7), GradedChoice(6)
@@ -139,7 +140,7 @@ def _add_mmrb2_pair(builder: RecordBuilder, pair: Mapping[str, Any], file: Path)
     for model, parts in zip(models, answers, strict=True):
         who = model or "model"
         shown_responses.append((who, builder.add_response(item, who, parts)))
-    votes = as_list(pair.get("human_annotations") or [])
+    votes = _mmrb2_votes(builder, pair.get("human_annotations"))
     chosen = words_of(pair.get("chosen", pair.get("human_preference")))
     for number, vote in enumerate(votes, 1):
         if vote not in range(1, 7):
@@ -153,6 +154,17 @@ def _add_mmrb2_pair(builder: RecordBuilder, pair: Mapping[str, Any], file: Path)
         builder.add_verdict(PEOPLE, item, shown_responses, "choice", marks, rater="annotators together")
     else:
         builder.leave_out("pairs without a vote")
+
+
+def _mmrb2_votes(builder: RecordBuilder, annotations: Any) -> list[Any]:
+    """Return annotations from 1 to 6; the hub has them as JSON. Ratings of each response alone are counted."""
+    if isinstance(annotations, str) and annotations:
+        annotations = parse_json(annotations)
+    if isinstance(annotations, Mapping):
+        ratings = sum(len(as_list(letters)) for letters in annotations.values())
+        builder.leave_out("ratings of one response by a letter, as the task `reasoning` has them", ratings)
+        return []
+    return as_list(annotations or [])
 
 
 def _mmrb2_parts(content: Any, file: Path) -> tuple[Part, ...]:

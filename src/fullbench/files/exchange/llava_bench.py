@@ -24,6 +24,7 @@ from fullbench.files.exchange.import_record_builder import (
 
 _SCALE = "real:0-10"
 """Reviews ask for 1 to 10; some scores are 0."""
+_HIGHEST = 10
 _FILES = ("*.jsonl",)
 
 
@@ -45,8 +46,9 @@ _CAPTION_COLUMNS = 3
 def import_llava_bench(path: Path, options: Mapping[str, str]) -> LoadedData:
     """Import LLaVA-Bench: questions, answers and reviews (`.jsonl`), and the captions of pictures if they are there.
 
-    A review gives two answers a score each, from 1 to 10; [-1, -1] is an unreadable reply. Answers are found by the ids
-    that reviews name. Option: `judge`, the name of the reviewer, if the reviews do not name it.
+    A review gives two answers a score each, from 1 to 10, which are two verdicts here, since LLaVA-Bench reports mean
+    scores; [-1, -1] is an unreadable reply. Answers are found by the ids that reviews name. Option: `judge`, the name
+    of the reviewer, if the reviews do not name it.
     """
     builder = RecordBuilder(path)
     entries = list(rows_of_files(path, *_FILES))
@@ -104,11 +106,12 @@ def _add_review(
         builder.leave_out("reviews of an answer beside itself")
         return
     scores = [number_of(score) for score in as_list(row.get("tuple", row.get("score")))]
-    marks: list[float] | Fault = [score for score in scores if score is not None and 0 <= score <= 10]
-    if len(marks) != 2 or len(scores) != 2:
-        marks = "unreadable"
+    is_readable = len(scores) == len(pair) and all(score is not None and 0 <= score <= _HIGHEST for score in scores)
     judge = options.get("judge") or words_of(row.get("reviewer_id")) or "llava-bench"
     text = words_of(row.get("content", row.get("text")))
-    trial = builder.add_verdict(judge, first[0], [first[1:], second[1:]], _SCALE, marks, text=text)
-    if trial:
+    trials = []
+    for answer, score in zip((first, second), scores if is_readable else [None, None], strict=True):
+        marks: list[float] | Fault = "unreadable" if score is None else [score]
+        trials.append(builder.add_verdict(judge, first[0], [answer[1:]], _SCALE, marks, text=text))
+    if all(trials):
         builder.leave_out("further reviews of the same two answers: taken as next trials")
