@@ -2,7 +2,8 @@
 
 Clients: `ours` (ChatModel), `verdicts` (a whole run, ledger on), `floor` (an asyncio protocol that does nothing but
 write and read), `sdk` (the OpenAI SDK), `inspect` (inspect_ai's generate). Each asks the same: 443 words and a JPEG of
-40 KB. The last two import nothing of ours, so that they can run in environments of their own.
+40 KB. `sdk-httpx` and `sdk-aiohttp` ask what `everyday_question` gives, without a warm-up, and are measured as whole
+processes. Peers import nothing of ours, so that they can run in environments of their own.
 """
 
 from __future__ import annotations
@@ -125,6 +126,42 @@ def sdk(url: str, width: int) -> Callable[[int], None]:
     return lambda calls: asyncio.run(play(calls))
 
 
+def everyday_question(number: int) -> str:
+    """A question of 20 to 400 words, others for every number."""
+    return f"{' '.join(WORDS.split()[: 20 + number * 37 % 381])} {number}"
+
+
+INSTRUCTIONS, ANSWER = WORDS[:900], WORDS[-400:]
+
+
+def _everyday_sdk(url: str, width: int, transport: str) -> Callable[[int], None]:
+    """The SDK alone: a prompt of the same length, the reply, and the last pair of brackets in it."""
+    from openai import AsyncOpenAI, DefaultAioHttpClient, DefaultAsyncHttpxClient
+
+    data = jpeg()
+
+    async def play(calls: int) -> None:
+        gate = asyncio.Semaphore(width)
+        http_client = DefaultAioHttpClient() if transport == "aiohttp" else DefaultAsyncHttpxClient()
+        async with AsyncOpenAI(base_url=url, api_key="none", http_client=http_client) as client:
+
+            async def ask(number: int) -> None:
+                async with gate:
+                    picture = f"data:image/jpeg;base64,{base64.b64encode(data).decode()}"
+                    words = f"{INSTRUCTIONS} {everyday_question(number)} {ANSWER} a whole number between 1 and 5"
+                    parts = [
+                        {"type": "image_url", "image_url": {"url": picture}},
+                        {"type": "text", "text": words},
+                    ]
+                    turns = [{"role": "user", "content": parts}]
+                    reply = await client.chat.completions.create(model="judge", temperature=0, messages=turns)
+                    assert reply.choices[0].message.content.rpartition("[[")[2] == "4]]"
+
+            await asyncio.gather(*map(ask, range(calls)))
+
+    return lambda calls: asyncio.run(play(calls))
+
+
 def inspect(url: str, width: int) -> Callable[[int], None]:
     from inspect_ai.model import ChatMessageUser, ContentImage, ContentText, GenerateConfig, get_model
 
@@ -189,6 +226,9 @@ def queued() -> float:
 
 def main() -> None:
     client, url, calls, width = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    if client.startswith("sdk-"):
+        _everyday_sdk(url, width, client.removeprefix("sdk-"))(calls)
+        return
     run = {"ours": ours, "verdicts": judge_all, "floor": floor, "sdk": sdk, "inspect": inspect}[client](url, width)
     run(WARM_UP)
     waited, wall, cpu = queued(), time.perf_counter(), time.process_time()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parents[2] / "bench"
 VERSIONS = {
-    "openai": ("openai==3.49.0",),
+    "openai": ("openai==3.49.0", "aiohttp"),
     "inspect-ai": ("inspect-ai", "openai"),
     "rouge-score": ("rouge-score==0.1.2",),
     "pycocoevalcap": ("pycocoevalcap==1.2",),

@@ -220,7 +220,8 @@ def _runs_on(w: Writer) -> str:
     marker = w.draw.choice((
         "### Instruction:\nJudge the next answer.\n\n### Response:\n", "### Instruction\nRate the following.\n\n",
         "User: And this one?\nAssistant: ", "### Input:\nAnother question.\n\n### Response:\n",
-        "Human: Thanks. Next one.\n\n",
+        "Human: Thanks. Next one.\n\n", "<|user|>\nNext one.\n<|assistant|>\n", "### Response:\n",
+        "<start_of_turn>user\nNext one.<end_of_turn>\n<start_of_turn>model\n", "[User Question]\nWhat is it?\n\n",
     ))  # fmt: skip
     return f"{w.draw.choice((_ends_bare, _only_form))(w).rstrip()}\n\n{marker}{w.sentence()}\n{w.other}"
 

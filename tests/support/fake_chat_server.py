@@ -12,6 +12,9 @@ requests after the first 50, with `slow=0.05` it takes twenty times as long for 
 and with `spread=0.5` its latency is lognormal around its median. With `answers=40` it answers 40 calls and lets all
 others wait until `server.more()`: what a test does meanwhile, it does in the middle of a run, however fast the machine
 is. The reply's words say what arrived: `{"id":..., "pictures":[sha256...], "media":[...], ...}`.
+
+For benchmarks, with `quick=True` all replies are `[[4]]`. With `wordy=True`, too, they have 40 to 250 words and end with a
+verdict on the requested scale, next to the check code if one is requested.
 """
 
 from __future__ import annotations
@@ -113,6 +116,34 @@ SAID = b'"choices":[{"index":0,"message":{"role":"assistant","content":"[[4]]"},
 THOUGHT = "The square is red, so it must be B. [[B]]"
 SERVED, FINGERPRINT = "fake-2026-11", "fp_fake"
 REPLY = b'{"id":"1","object":"chat.completion","created":1,"model":"judge",' + SAID + b"," + USED + b"}"
+
+
+@functools.cache
+def wordy_texts() -> list[str]:
+    """Return replies of 40 to 250 words without their verdicts, as JSON strings without the closing quote."""
+    draw = random.Random(3)
+    words = "the answer names boats near a door but misses two lamps so its count is wrong".split()  # noqa: SIM905
+    texts = []
+    for _ in range(64):
+        spoken = [draw.choice(words) for _ in range(draw.randint(40, 250))]
+        for place in range(8, len(spoken), 11):
+            spoken[place] += draw.choice((".", ".", ",", ".\n\n"))
+        texts.append(json.dumps(" ".join(spoken))[:-1])
+    return texts
+
+
+CODE_REQUEST = re.compile(rb"Write ([a-z]{8}) in front of the brackets")
+
+
+def wordy_reply(body: bytes) -> bytes:
+    """Return a reply of some length with a verdict as the end of the prompt requests it."""
+    end = body[-1_500:]
+    code = CODE_REQUEST.search(end)
+    verdict = f"{code[1].decode()} " if code else ""
+    verdict += "[[4]]" if b"between 1 and 5" in end else "[[A]]"
+    texts = wordy_texts()
+    text = f'"{texts[zlib.crc32(body[-400:]) % len(texts)][1:]}\\n\\n{verdict}"'
+    return REPLY.replace(b'"[[4]]"', text.encode())
 
 
 class Books:
@@ -294,8 +325,8 @@ COMPLAINTS = {
 class Connection(asyncio.Protocol):
     """One connection: reads requests one after another and answers each."""
 
-    def __init__(self, books: Books, latency: float, quick: bool) -> None:
-        self.books, self.latency, self.quick = books, latency, quick
+    def __init__(self, books: Books, latency: float, quick: bool, wordy: bool = False) -> None:
+        self.books, self.latency, self.quick, self.wordy = books, latency, quick, wordy
         self.draw = books.draw
         self.buffer = bytearray()
         self.need = 0
@@ -325,7 +356,7 @@ class Connection(asyncio.Protocol):
             del self.buffer[: self.need]
             self.need = 0
             if self.quick:
-                self.later(self.send, 200, REPLY)
+                self.later(self.send, 200, wordy_reply(body) if self.wordy else REPLY)
             else:
                 self.serve(request, body)
 
@@ -467,7 +498,7 @@ async def run(options: argparse.Namespace) -> None:
         refuses=options.refuses,
     )
     server = await loop.create_server(
-        lambda: Connection(books, options.latency, options.quick), options.host, 0, backlog=1024
+        lambda: Connection(books, options.latency, options.quick, options.wordy), options.host, 0, backlog=1024
     )
     sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
     sys.stdout.flush()
@@ -486,6 +517,7 @@ class FakeServer:
         seed: int = 0,
         latency: float = 0.0,
         quick: bool = False,
+        wordy: bool = False,
         bears: int = 0,
         says: str = "",
         sick: tuple[int, int] = (0, 0),
@@ -507,6 +539,7 @@ class FakeServer:
             "tests.support.fake_chat_server",
             *options,
             *(["--quick"] if quick else []),
+            *(["--wordy"] if wordy else []),
         ]
 
     def __enter__(self) -> FakeServer:
@@ -558,6 +591,7 @@ def main() -> None:
     parser.add_argument("--refuses", type=int, default=0)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--wordy", action="store_true")
     asyncio.run(run(parser.parse_args()))
 
 

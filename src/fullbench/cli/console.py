@@ -225,7 +225,7 @@ def reply_messages(counts: JobCounts) -> Iterator[str]:
         checked_count = unsigned_count + counts.replies["signed"] + thought_count + wordless_count
         yield (
             f"{counts.name}: {unsigned_count:,} of {checked_count:,} replies ({unsigned_count / checked_count:.1%}) "
-            "did not contain the check code. They were read with stricter rules."
+            "did not contain the check code. Their verdicts count and are marked 'without check code'."
         )
     model_name = (counts.model or counts.name).split("@")[0].split("+")[0]
     other_models = {

@@ -240,7 +240,9 @@ _AT_ONCE = (
 _HYPOTHETICAL = re.compile(
     rf"\b(?:not|never|instead of|rather than|less than|more than|short of|far from|unlike|nowhere near|close to|almost"
     rf"|without being|cannot be|can't be|isn't|wasn't){_AT_ONCE}"
-    rf"|\b(?:perfect|ideal|flawless|faultless|complete|better|stronger|fuller|fully \w+|excellent|correct|good|worse)\s"
+    # "The better response is [[A]]" is a verdict.
+    r"|(?:\b(?:perfect|ideal|flawless|faultless|complete|fuller|fully \w+|excellent)"
+    r"|(?<!\bthe )\b(?:better|stronger|correct|good|worse))\s"
     rf"(?:{NOUN}|one|description|solution|version)s?\s(?:\w+\s){{0,3}}?"
     r"(?:would|should|could|might|must|deserves?|gets?|earns?|merits?|is|receives?)\b[^.!?;\[\n]{0,30}$"
     r"|\b(?:embedded|planted|hidden|injected|ignor(?:e|ed|ing)|disregard(?:ed|ing)?|tempted to (?:give|say|write)"

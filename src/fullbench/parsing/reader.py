@@ -65,11 +65,13 @@ def read_verdict(form: Form, reply: JudgeReply, n: int) -> tuple[MarksOrFault, b
     return _Reading(form, reply, n).verdict()
 
 
-_PROMPT_MARKERS = ("###", "User:", "USER:", "Human:", "Instruction:", "[INST]", "[User]", "user\n", "[Question]")
+_PROMPT_MARKERS = ("##", "User:", "USER:", "Human:", "Instruction:", "[INST]", "[User", "user\n", "Question", "\nQ:")
 _PROMPT_MARKER = re.compile(
-    r"\n[ \t]*(?:#{2,3} ?(?:Instructions?|Input|Human|User|Question|Task|Prompt|System|New Task)\b:?[ \t]*(?=\n|\Z)"
-    r"|#{2,3} ?(?:Instructions?|Input|Human|User):|(?:User|USER|Human|Instruction):|\[INST\]|\[User\]"
-    r"|\[Question\][ \t]*\n|user\n)"
+    r"\n[ \t]*(?:#{2,3} ?(?:Instructions?|Input|Human|User|Question|Task|Prompt|System|New Task)\b[:.]*[ \t]*(?=\n|\Z)"
+    r"|#{2,3} ?(?:Instructions?|Input|Human|User):|(?:User|USER|Human|Instruction):|\[INST\]|\[User( Question)?\]"
+    r"|\[Question\][ \t]*\n|user\n"
+    # Honest replies have these, too, but not right after their verdict.
+    r"|(?<=[\]}]\n)[ \t\n]*(?:Question|Q):|(?<=[\]}]\n)[ \t\n]*#{2,3} ?(?:Response|Assistant|Output|Answer):)"
 )
 _LINE_LABEL = re.compile(r"[\W_]*([^\W\d_][\w &/()-]{0,40}?)[\s*_]*(?:[:|=]|-)[\s\W]*$")
 _FOR_ASPECT = re.compile(r"\W{0,4}(?:(?:for|on|in)\s(?:its\s|the\s)?)(\w+)", re.IGNORECASE)

@@ -16,7 +16,10 @@ _WIDE = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)} | {
     "–": "-", "—": "-", "−": "-", "～": "~", "\u200b": "", "\ufeff": "", "\ufe0f": "",
 }  # fmt: skip
 _NOISE = str.maketrans("", "", "*`\r")
-_END_TOKENS = re.compile(r"</s>|<\|[\w ]{1,30}\|>|<end_of_turn>|<eos>|</?(?:b|strong|em|i|p|br|u|span)[ /]{0,2}>")
+_USER_TOKEN = re.compile(r"<\|(?:user|human)\|>", re.IGNORECASE)
+_END_TOKENS = re.compile(
+    r"</s>|<\|[\w ]{1,30}\|>|<(?:start|end)_of_turn>|<eos>|</?(?:b|strong|em|i|p|br|u|span)[ /]{0,2}>"
+)
 _BOXED = re.compile(r"\\boxed\s?\{(?:\\text\s?\{)?([^{}\n]{1,60})\}{1,2}")
 _TAGGED = re.compile(
     r"<(answer|score|rating|verdict|judge?ment|choice|ranking|winner)>([^<>]{1,80})</\1>", re.IGNORECASE
@@ -40,6 +43,7 @@ def plain(text: str) -> str:
     if "\\" in text:
         text = _BOXED.sub(r"[[\1]]", text.replace("\\[", "[").replace("\\]", "]"))
     if "<" in text:
+        text = _USER_TOKEN.sub("\nuser\n", text)
         text = _POINTED.sub(r"[[\1]]", _TAGGED.sub(r"[[\2]]", _END_TOKENS.sub("", text)))
     return text.translate(_NOISE).replace("__", "")
 

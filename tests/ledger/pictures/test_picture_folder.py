@@ -49,7 +49,7 @@ def test_pictures_on_disk_may_stay_where_they_are(tmp_path, place):
 def test_a_changed_picture_is_noticed_when_it_is_read(tmp_path, place):
     with Ledger(place, pictures=tmp_path / "kept") as ledger:
         ledger.add(case(1, Picture.from_bytes(png(1))))
-        ledger.flush()
+    with Ledger(place) as ledger:
         kept = ledger.pictures.path(Picture.from_bytes(png(1)).digest)
         kept.write_bytes(png(3))
         with pytest.raises(InputError, match="changed"):

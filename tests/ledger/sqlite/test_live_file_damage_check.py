@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing, suppress
 
 import pytest
@@ -200,7 +202,7 @@ def test_a_run_whose_pictures_are_deleted_stops_and_the_next_one_copies_them_aga
         _, err = process.communicate(timeout=LONG)
         assert process.returncode == 2, err
         assert "Traceback" not in err
-        assert "pictures of this run were deleted" in err
+        assert "pictures of this run were deleted or changed" in err
         asked = calls(server)
         assert asked < CASES, "it continued to call the model"
         server.more()
@@ -217,16 +219,29 @@ def _picture(number: int) -> bytes:
     return png(number % 200) + f"{number}".encode()
 
 
-def test_single_pictures_that_were_deleted_are_noticed_at_the_end(tmp_path):
+@pytest.mark.parametrize("change", ["delete", "truncate", "overwrite", "replace by an older file"])
+def test_single_pictures_that_were_deleted_or_changed_are_noticed_at_the_end(tmp_path, change):
+    older = tmp_path / "older.png"
+    older.write_bytes(png(200))
     ledger = Ledger(tmp_path / "x.ledger")
     for number in range(5):
         ledger.add(case(number, Picture.from_bytes(png(number))), verdict(number))
     ledger.flush()
     lost = Picture.from_bytes(png(3)).digest
-    (tmp_path / "x.ledger.pictures" / lost[:2] / lost).unlink()
+    file = tmp_path / "x.ledger.pictures" / lost[:2] / lost
+    time.sleep(0.02)  # the clock of a file system has ticks
+    match change:
+        case "delete":
+            file.unlink()
+        case "truncate":
+            os.truncate(file, 9)
+        case "overwrite":
+            file.write_bytes(png(200))
+        case _:
+            older.replace(file)
     with pytest.raises(
         LedgerError,
-        match="pictures of this run were deleted while it ran: 0 are copied again from their files, 1 are lost",
+        match="deleted or changed while it ran: 0 are copied again from their files, 1 are lost",
     ):
         ledger.close()
     with Ledger(tmp_path / "x.ledger", read_only=True) as back:

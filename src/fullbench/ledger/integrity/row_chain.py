@@ -158,6 +158,11 @@ def is_stored(reader: Connection, chain: Chain, start: Mapping[str, int]) -> boo
     )
 
 
+def read_links(reader: Connection, writer: str, start: Mapping[str, int]) -> dict[str, blake2b]:
+    """Return the digest of all stored row digests of one writer, by table."""
+    return {table: _stored_links(reader, table, writer, start.get(table, 0)) for table in schema.TABLES}
+
+
 def _stored_links(reader: Connection, table: str, writer: str, start: int) -> blake2b:
     links = blake2b()
     sql = f"SELECT link FROM {table} WHERE rowid > ? AND writer = ? ORDER BY rowid"

@@ -90,7 +90,7 @@ class Pictures(Protocol):
         ...
 
     def check_kept(self, digests: Callable[[], Iterable[str]], *, each: bool = False) -> None:
-        """Raise if the storage was deleted since this process put pictures there.
+        """Raise if pictures were deleted or changed since this process put them there.
 
         Args:
             digests: Returns the pictures that this process put there.
@@ -128,6 +128,8 @@ class PictureFolder:
         self._flush: Callable[[], None] | None = None
         self._gathered: dict[str, tuple[str, Picture]] = {}
         self._sources: dict[str, Path] = {}
+        self._changed_at: dict[str, int] = {}
+        """When the file of each noted picture last changed, in nanoseconds."""
         self._identity: tuple[int, int] | None = None
 
     def path(self, digest: str) -> Path:
@@ -217,22 +219,34 @@ class PictureFolder:
         is_same = self._identity is None or _folder_identity(self.place) == self._identity
         if is_same and not each:
             return
-        missing_digests = {digest for digest in chain(digests(), self._sources) if not self.has(digest)}
+        missing_digests = {digest for digest in chain(digests(), self._sources) if not self._is_intact(digest)}
         if is_same and not missing_digests:
             return
         restored_count = sum(map(self._restore, missing_digests))
         self._identity = _folder_identity(self.place)
         raise LedgerError(
-            f"{self.folder}: pictures of this run were deleted while it ran: {restored_count:,} are copied "
+            f"{self.folder}: pictures of this run were deleted or changed while it ran: {restored_count:,} are copied "
             "again from their "
             f"files, {len(missing_digests) - restored_count:,} are lost; those of earlier runs may be missing "
             "too: `fullbench ledger "
             "verify` names them; run the same command again to continue"
         )
 
+    def _is_intact(self, digest: str) -> bool:
+        """Return True if the picture is stored; a file that changed since it was noted is read."""
+        try:
+            status = os.stat(self._name(digest))  # noqa: PTH116 - see `_name`
+            if self._changed_at.get(digest, status.st_ctime_ns) == status.st_ctime_ns:
+                return status.st_size > 0 or digest == EMPTY
+            return sha256(self.path(digest).read_bytes()).hexdigest() == digest
+        except OSError:
+            return False
+
     def _note(self, picture: Picture) -> None:
         if isinstance(picture.source, Path):
             self._sources[picture.digest] = picture.source
+        with suppress(OSError):
+            self._changed_at[picture.digest] = os.stat(self._name(picture.digest)).st_ctime_ns  # noqa: PTH116
         if self._identity is None:
             self._identity = _folder_identity(self.place)
 

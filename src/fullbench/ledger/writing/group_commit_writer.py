@@ -18,7 +18,7 @@ from fullbench.core.verdict import Failure, Verdict
 from fullbench.errors import LedgerError
 from fullbench.ledger import schema
 from fullbench.ledger.database_interface import Connection, Database, DuplicateKeyError
-from fullbench.ledger.integrity.row_chain import Chain
+from fullbench.ledger.integrity.row_chain import Chain, read_links
 from fullbench.ledger.integrity.row_chain import is_stored as is_chain_stored
 from fullbench.ledger.row_conversion import Row
 from fullbench.ledger.sqlite import missing_write_ahead_log_marks
@@ -84,7 +84,7 @@ class Writer:
         self._next_mark = 0.0
         self._rescued: LedgerError | None = None
         """Error that is raised after every further commit, once the ledger was saved to another file."""
-        self._start = {} if database.is_remote else self._last_rowids()
+        self._start = self._last_rowids()
         self._since = 0.0
         self._trouble: LedgerError | None = None
         self._changed = threading.Condition(self.lock)
@@ -288,17 +288,23 @@ class Writer:
 
     def _check_chain(self) -> None:
         chain = self._chain
-        if self.database.is_remote or not chain.number:
+        if not chain.number:
             return
         detail = ""
         try:
-            with closing(self.database.connect(read_only=True)) as reader:
+            with closing(run_with_retries(self.database, lambda: self.database.connect(read_only=True))) as reader:
                 # VACUUM may renumber rows; then only a search of the whole table is reliable.
                 is_stored = any(is_chain_stored(reader, chain, start) for start in (self._start, {}))
         except self.database.errors as error:
             is_stored, detail = False, f" ({error})"
         if not is_stored:
-            self._rescue(f"rows of this run were lost or changed{detail}")
+            problem = f"rows of this run were lost or changed{detail}"
+            if self.database.is_remote:
+                raise LedgerError(
+                    f"{self.database.place}: {problem} while this process wrote to it; restore the ledger from a backup"
+                    " of the server, and run the same command again"
+                )
+            self._rescue(problem)
 
     def _rescue(self, problem: str) -> NoReturn:
         """Save all rows that the open connection can still read, and the pending ones, to another file; then raise."""
@@ -410,7 +416,8 @@ class Writer:
         ).fetchone()
         if commit_row is None:
             return False
-        self._chain = Chain(self._chain.writer, *commit_row)
+        links = read_links(self.connection, self._chain.writer, self._start)
+        self._chain = Chain(self._chain.writer, *commit_row, links)
         return True
 
 
