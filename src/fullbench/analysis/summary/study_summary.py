@@ -54,7 +54,7 @@ def summary_tables(
     leaders = leading_contestants(columns, leaderboards, trusts, rule=rule)
     if not leaders:
         return []
-    return [_contestant_table(columns, leaders, trusts), _judge_table(trusts, costs)]
+    return [_contestant_table(columns, leaders, trusts), *([_judge_table(trusts, costs)] if trusts else [])]
 
 
 def sentences_of(tables: Sequence[Table]) -> list[str]:
