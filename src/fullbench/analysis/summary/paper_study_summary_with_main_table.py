@@ -118,15 +118,21 @@ def _lead_sentence(main: Table) -> Note:
         tiers = tiers_of_ranks([parse_rank(str(row[rank])) for row in best])
         leaders = [str(row[named]) for row, tier in zip(best, tiers, strict=True) if tier == 1]
     value = sort_value(best[0][place]) or 0.0
-    by = Note(
-        "summary.main-by", metric=main.columns[place], value=f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"
+    shown_value = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"
+    by = (
+        Note("summary.main-by", metric=main.columns[place], value=shown_value)
+        if setting is None
+        else Note(
+            "summary.main-by-setting", setting=str(rows[0][setting]), metric=main.columns[place], value=shown_value
+        )
     )
     if len({row[named] for row in rows}) == 1:
         return Note("summary.leads", text=Note("summary.only-one", name=str(rows[0][named]), by=by))
     if len(leaders) == len(best) and len(best) > 1:
+        n = len(set(leaders))
         if main.typed_columns[named].key == "judge":
-            return Note("summary.leads", text=Note("summary.no-difference-judges", n=len(best), by=by))
-        return Note("summary.leads", text=Note("summary.no-difference", n=len(best), by=by))
+            return Note("summary.leads", text=Note("summary.no-difference-judges", n=n, by=by))
+        return Note("summary.leads", text=Note("summary.no-difference", n=n, by=by))
     return Note("summary.leads", text=leaders_note(list(dict.fromkeys(leaders)), by))
 
 

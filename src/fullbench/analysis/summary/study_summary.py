@@ -29,6 +29,14 @@ _MOST_SCOPES, _MOST_NAMES = 3, 3
 """Criteria or studies, and names, that a sentence has; the others are counted."""
 
 
+_AGREEMENT_NOTES = {
+    "accuracy, ties a class": Note("summary.agreement-on-pairs"),
+    "Pearson": Note("summary.agreement-on-scores"),
+    "edit distance": Note("summary.agreement-on-rankings"),
+}
+"""First metric of agreement for each kind of verdict, in plain words."""
+
+
 def summary_tables(
     columns: Columns,
     leaderboards: Sequence[Table],
@@ -94,7 +102,7 @@ def _contestant_table(columns: Columns, leaders: Sequence[Leaders], trusts: Sequ
         *sentences,
         *dict.fromkeys(one.board.reason for one in leaders),
         Note("summary.tiers"),
-        *dict.fromkeys(Note("summary.metric", metric=one.metric) for one in leaders),
+        Note("summary.metric", metric=join_notes(list(dict.fromkeys(_metric_note(one.metric) for one in leaders)))),
     ]
     if more := max(one.more_judges for one in leaders):
         notes.append(Note("summary.more-judges", n=more))
@@ -104,12 +112,16 @@ def _contestant_table(columns: Columns, leaders: Sequence[Leaders], trusts: Sequ
     return Table(CONTESTANTS, title, (*table_columns(*split, "tier", "contestant"), *typed), rows, notes, source, hint)
 
 
+def _metric_note(metric: str) -> Note:
+    return Note("summary.rating") if metric == "rating" else Note("summary.mean-mark", ballot=metric)
+
+
 def _judge_table(trusts: Sequence[Trust], costs: Table | None) -> Table:
     split = _split(trusts)
     prices: dict[str, Cell] = {}
     if costs is not None and costs.rows:
         prices = dict(zip(map(str, costs.column("judge")), costs.column("dollars per 1,000"), strict=True))
-    ordered = sorted(trusts, key=lambda one: (is_baseline(one.judge), TRUST_WORDS.index(one.word)))
+    ordered = sorted(trusts, key=lambda one: (is_baseline(one.judge), one.order))
     rows: list[list[Cell]] = [
         [
             one.judge,
@@ -130,7 +142,7 @@ def _judge_table(trusts: Sequence[Trust], costs: Table | None) -> Table:
         Column("share unusable", "unusable", "metric", "less"), Column("items", "items with votes", "count"),
         "dollars per 1,000",
     )  # fmt: skip
-    metrics = list(dict.fromkeys(one.metric for one in ordered if one.metric))
+    metrics = [_AGREEMENT_NOTES[metric] for metric in dict.fromkeys(one.metric for one in ordered if one.metric)]
     notes = [Note("summary.words")]
     if metrics:
         notes.append(Note("summary.agreement", metrics=join_notes(metrics)))
@@ -223,7 +235,7 @@ def _trust_text(trusts: Sequence[Trust]) -> str:
         reasons = list(dict.fromkeys(one.why for one in of_word))
         if len(reasons) > 1:  # say at least what all have in common
             reasons = list(dict.fromkeys(one.reasons[0] if one.reasons else "" for one in of_word))
-        if len(names) == len(judges) and len(names) > 1:
+        if len(names) == len(judges) and len(names) > _MOST_NAMES:
             text: str = Note("summary.all-judges", n=len(names))
         else:
             text = join_names(names)
