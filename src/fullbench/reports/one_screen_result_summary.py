@@ -35,8 +35,8 @@ _LIMITING_NOTES = frozenset(
 _GAP = 2
 _HEAD = 14
 _LEAST_WHY = 23
-_NAME_SHARE = 0.37
-"""Longest share of the width for a name; longer names are shortened."""
+_NAME_SHARE, _JUDGE_SHARE = 0.45, 0.37
+"""Longest share of the width for a name, less if reasons follow; longer names are shortened."""
 _CAPTION_NOTES = ("summary.metric", "summary.agreement", "summary.tiers", "summary.more-judges")
 """Notes of the summary that explain its columns; they come above the table, the most important first."""
 _MOST_CAPTION_LINES = 2
@@ -131,7 +131,7 @@ def render_first_screen(
     lines = _sentence_lines(sentences, width, height - len(footer) - sum(part.fixed_lines + 1 for part in parts))
     free = height - len(lines) - len(footer) - sum(part.fixed_lines for part in parts)
     if sum(min(len(part.rows), MOST_ROWS) for part in parts) > free:  # rows matter more than explanations
-        parts = [replace(part, caption=part.caption[:1]) for part in parts]
+        parts = [replace(part, caption=part.short_caption) for part in parts]
         free = height - len(lines) - len(footer) - sum(part.fixed_lines for part in parts)
     for part, rows in zip(parts, _share_rows([len(part.rows) for part in parts], free), strict=True):
         lines += ["", *part.lines(rows)]
@@ -215,6 +215,8 @@ class _ShortTable:
 
     caption: Sequence[str]
     """Lines above the table: its title and what its numbers are."""
+    short_caption: Sequence[str]
+    """The same on one line."""
     name: str
     heads: Sequence[tuple[str, str]]
     rows: Sequence[Sequence[str]]
@@ -229,10 +231,9 @@ class _ShortTable:
         columns = table.typed_columns
         with_interval = None if table.name == JUDGES else _place_of_interval(table)
         texts = [_short_cells(table, place, with_interval=place == with_interval) for place in range(len(columns))]
+        most_for_name = int(width * (_JUDGE_SHARE if table.name == JUDGES else _NAME_SHARE))
         texts = [
-            shorten_names(cells, int(width * _NAME_SHARE), are_judges=column.key == "judge")
-            if column.kind == "name"
-            else cells
+            shorten_names(cells, most_for_name, are_judges=column.key == "judge") if column.kind == "name" else cells
             for column, cells in zip(columns, texts, strict=True)
         ]
         data_heads = shorten_names([plain_line(column) for column in columns if column.is_data_label], _HEAD)
@@ -248,7 +249,8 @@ class _ShortTable:
             texts[why] = [_cut_text(text, widths[why]) for text in texts[why]]
         rows = [[texts[place][row] for place in places] for row in range(len(table.rows))]
         return cls(
-            _caption_lines(table, width),
+            _caption_lines(table, width, _MOST_CAPTION_LINES),
+            _caption_lines(table, width, 1),
             table.name,
             [split_heads[place] for place in places],
             rows,
@@ -368,13 +370,13 @@ def _fitting_places(table: Table, widths: Sequence[int], width: int) -> list[int
     return sorted(chosen)
 
 
-def _caption_lines(table: Table, width: int) -> list[str]:
-    """Return the title, and as many of the notes that explain the columns as fit on two lines."""
+def _caption_lines(table: Table, width: int, most: int) -> list[str]:
+    """Return the title, and as many of the notes that explain the columns as fit on so many lines."""
     notes = {note.id: note for note in table.notes if isinstance(note, Note)}
     lines = [plain_line(table.title)]
     text = lines[0] + "."
     for name in _CAPTION_NOTES:
-        if name in notes and len(wrapped := _wrap(f"{text} {notes[name]}", width)) <= _MOST_CAPTION_LINES:
+        if name in notes and len(wrapped := _wrap(f"{text} {notes[name]}", width)) <= most:
             text, lines = f"{text} {notes[name]}", wrapped
     return lines
 

@@ -95,7 +95,7 @@ def _contestant_table(columns: Columns, leaders: Sequence[Leaders], trusts: Sequ
     typed = [built_in.get(head) or Column(head, head, "metric", "more", is_data_label=True) for head in heads]
     sentences = [
         Note("summary.leads", text=_lead_text(leaders)),
-        *([Note("summary.trust", text=_trust_text(trusts))] if trusts else []),
+        *([Note("summary.trust", text=trust_text(trusts))] if trusts else []),
         Note("summary.limits", text=_limits(columns, leaders)),
     ]
     notes: list[str] = [
@@ -221,7 +221,7 @@ def leaders_note(names: Sequence[str], by: str) -> Note:
     return Note("summary.several-lead", names=shown, by=by)
 
 
-def _trust_text(trusts: Sequence[Trust]) -> str:
+def trust_text(trusts: Sequence[Trust]) -> str:
     """Return the judges by word, with the reason if it is the same for all that are named; baselines only if alone."""
     trusts = [one for one in trusts if not is_baseline(one.judge)] or trusts
     judges = list(dict.fromkeys(one.judge for one in trusts))
