@@ -110,7 +110,12 @@ def _rows_about(table: Table, judge: str) -> Table | None:
 
 
 def render_first_screen(
-    tables: Sequence[Table], *, width: int = 80, height: int = HEIGHT, sentences: Sequence[str] | None = None
+    tables: Sequence[Table],
+    *,
+    width: int = 80,
+    height: int = HEIGHT,
+    sentences: Sequence[str] | None = None,
+    most_rows: int = MOST_ROWS,
 ) -> str:
     """Return the first screen of these tables.
 
@@ -119,6 +124,7 @@ def render_first_screen(
         width: Columns of the terminal.
         height: Lines that may be printed.
         sentences: Sentences that come first; default: those of the summary.
+        most_rows: Rows that a table shows at most.
     """
     sentences = [*sentences_of(tables), *_limiting_notes(tables)] if sentences is None else sentences
     main = [table for table in tables if MAIN_TABLE in table.source] or [
@@ -130,10 +136,10 @@ def render_first_screen(
     parts = [_ShortTable.from_table(_one_row_per_judge(table), width) for table in shown]
     lines = _sentence_lines(sentences, width, height - len(footer) - sum(part.fixed_lines + 1 for part in parts))
     free = height - len(lines) - len(footer) - sum(part.fixed_lines for part in parts)
-    if sum(min(len(part.rows), MOST_ROWS) for part in parts) > free:  # rows matter more than explanations
+    if sum(min(len(part.rows), most_rows) for part in parts) > free:  # rows matter more than explanations
         parts = [replace(part, caption=part.short_caption) for part in parts]
         free = height - len(lines) - len(footer) - sum(part.fixed_lines for part in parts)
-    for part, rows in zip(parts, _share_rows([len(part.rows) for part in parts], free), strict=True):
+    for part, rows in zip(parts, _share_rows([min(len(part.rows), most_rows) for part in parts], free), strict=True):
         lines += ["", *part.lines(rows)]
     return "\n".join(line.rstrip() for line in [*lines, *footer]).strip("\n") + "\n"
 
@@ -144,12 +150,12 @@ def _wrap(text: str, width: int) -> list[str]:
 
 
 def _share_rows(wanted: Sequence[int], free: int) -> list[int]:
-    """Return the rows that each table may show: at most 12, and so many that all fit.
+    """Return the rows that each table may show: so many that all fit.
 
-    >>> _share_rows([6, 30], 40), _share_rows([30, 30], 14), _share_rows([3, 30], 14)
+    >>> _share_rows([6, 12], 40), _share_rows([12, 12], 14), _share_rows([3, 12], 14)
     ([6, 12], [7, 7], [3, 11])
     """
-    shares = [min(count, MOST_ROWS) for count in wanted]
+    shares = list(wanted)
     while sum(shares) > max(free, LEAST_ROWS * len(shares)) and max(shares, default=0) > LEAST_ROWS:
         shares[max(range(len(shares)), key=lambda place: (shares[place], place))] -= 1
     return shares
