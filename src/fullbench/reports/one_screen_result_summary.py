@@ -13,7 +13,7 @@ from difflib import get_close_matches
 
 from rich.cells import cell_len, set_cell_size
 
-from fullbench.analysis.summary.study_summary import CONTESTANTS, JUDGES, MAIN_TABLE, sentences_of
+from fullbench.analysis.summary.study_summary import CONTESTANTS, JUDGES, sentences_of, split_first_tables
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Column, Table
 from fullbench.core.translatable_note import Note
@@ -127,11 +127,9 @@ def render_first_screen(
         most_rows: Rows that a table shows at most.
     """
     sentences = [*sentences_of(tables), *_limiting_notes(tables)] if sentences is None else sentences
-    main = [table for table in tables if MAIN_TABLE in table.source] or [
-        table for table in tables if table.name == CONTESTANTS
-    ]
-    shown = main[:1] + [table for table in tables if table.name == JUDGES] or list(tables[:1])
-    others = [table.name for table in tables if table not in shown and table.name not in {CONTESTANTS, JUDGES}]
+    shown = split_first_tables(tables)[0] or list(tables[:1])
+    first_names = {CONTESTANTS, JUDGES, *(table.name for table in shown)}
+    others = [table.name for table in tables if table.name not in first_names]
     footer = _footer_lines(tables, others, width)
     parts = [_ShortTable.from_table(_one_row_per_judge(table), width) for table in shown]
     lines = _sentence_lines(sentences, width, height - len(footer) - sum(part.fixed_lines + 1 for part in parts))

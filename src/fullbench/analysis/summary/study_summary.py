@@ -78,6 +78,18 @@ def without_sentences(table: Table) -> Table:
     return replace(table, notes=table.notes[table.source.get("sentences", 0) :], source=source)
 
 
+def split_first_tables(tables: Sequence[Table]) -> tuple[list[Table], list[Table]]:
+    """Return the tables that come first, without sentences, and all others.
+
+    First come the paper's main table in a paper's study, else the contestants, and the judges.
+    """
+    main = [table for table in tables if MAIN_TABLE in table.source] or [
+        table for table in tables if table.name == CONTESTANTS
+    ]
+    first = main[:1] + [table for table in tables if table.name == JUDGES]
+    return [*map(without_sentences, first)], [without_sentences(table) for table in tables if table not in first]
+
+
 def _contestant_table(columns: Columns, leaders: Sequence[Leaders], trusts: Sequence[Trust]) -> Table:
     split = _split(leaders)
     heads = list(dict.fromkeys(column for one in leaders for column in one.columns))
