@@ -154,11 +154,14 @@ def _judge_table(trusts: Sequence[Trust], costs: Table | None) -> Table:
         Column("share unusable", "unusable", "metric", "less"), Column("items", "items with votes", "count"),
         "dollars per 1,000",
     )  # fmt: skip
-    metrics = [_AGREEMENT_NOTES[metric] for metric in dict.fromkeys(one.metric for one in ordered if one.metric)]
-    notes = [Note("summary.words")]
-    if metrics:
-        notes.append(Note("summary.agreement", metrics=join_notes(metrics)))
+    notes = [Note("summary.words"), *agreement_notes(ordered)]
     return Table(JUDGES, Note("summary.title.judges"), heads, rows, notes)
+
+
+def agreement_notes(trusts: Sequence[Trust]) -> list[Note]:
+    """Return a note that says in plain words how agreement is measured; empty without agreement."""
+    metrics = [_AGREEMENT_NOTES[metric] for metric in dict.fromkeys(one.metric for one in trusts if one.metric)]
+    return [Note("summary.agreement", metrics=join_notes(metrics))] if metrics else []
 
 
 def _split(parts: Sequence[Leaders] | Sequence[Trust]) -> list[str]:
