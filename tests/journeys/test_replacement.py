@@ -99,7 +99,7 @@ def test_choices_of_two_criteria_by_judges_that_say_nothing(tmp_path, monkeypatc
     assert answers == {"style": "yes", "truth": "no"}
     assert "On choices of criterion style, like may replace people: it replaces 3 of 3 people (40 items)." in notes
     assert "On choices of criterion truth, like may not replace people: it always gives the same verdict." in notes
-    assert "On pairs of criterion style, accuracy, ties a class with people is" in lead
+    assert "Agreement with people on pairs of criterion style: " in lead
     assert "Biases found in verdicts of criterion truth: it calls ties more readily." in lead
     assert card("tie")[0] == {"style": "no", "truth": "no"}
     answers, notes, lead = card("first")

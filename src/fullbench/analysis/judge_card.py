@@ -33,7 +33,7 @@ from fullbench.analysis.people import corrected_leaderboards
 from fullbench.analysis.people.voted_rows_check import CaseFacts
 from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL, scope_suffix, title_with_scope
 from fullbench.analysis.summary.judge_trust import Trust, assess_judge, short_claim
-from fullbench.analysis.summary.study_summary import join_names
+from fullbench.analysis.summary.study_summary import agreement_notes, join_names
 from fullbench.analysis.views.view_verdict_helpers import waiting_mask, without_people_decisions
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import Columns
@@ -246,8 +246,7 @@ def _summary_table(trusts: Sequence[Trust], judge_verdicts: Columns) -> Table:
         *split, "trust", "agreement", "people agree", "same verdict in both orders", "share unusable",
         "dollars per 1,000",
     )  # fmt: skip
-    metrics = list(dict.fromkeys(trust.metric for trust in trusts if trust.metric))
-    notes = [Note("summary.words"), *([Note("summary.agreement", metrics=join_notes(metrics))] if metrics else [])]
+    notes = [Note("summary.words"), *agreement_notes(trusts)]
     return Table("summary", Note("card.title.summary"), heads, rows, notes)
 
 

@@ -155,8 +155,8 @@ def report_outcome(job_counts: Sequence[JobCounts], *, what: str) -> int:
     useless_judges = _judges_without_usable_verdict(job_counts)
     for name in useless_judges:
         print_message(
-            f"{name} has no usable verdict, so this ends with exit code 1. `fullbench show --judge NAME --unusable 3` "
-            "shows its replies."
+            f"{name} has no usable verdict, so this ends with exit code 1. To see its replies: "
+            f"{command_text('show', '--judge', CURRENT.text(name), '--unusable', 3)}"
         )
     if stop_reason in SIGNAL_EXIT_CODES:
         return SIGNAL_EXIT_CODES[stop_reason]

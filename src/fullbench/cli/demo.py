@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from fullbench.cli.console import command_text, print_message, print_tables, report_outcome, stop_on_signals
+from fullbench.cli.console import command_text, print_line, print_message, report_outcome, stop_on_signals
 from fullbench.cli.display_names_in_command_output import CURRENT
 from fullbench.cli.shared_options_and_run_output import QuietOption, option
 from fullbench.errors import InputError
@@ -32,7 +33,10 @@ def demo(
     """
     import time
 
+    from fullbench.analysis.summary.study_summary import sentences_of
     from fullbench.ledger.ledger import Ledger
+    from fullbench.reports.display_names_of_judges_and_contestants import table_as_shown
+    from fullbench.reports.one_screen_result_summary import render_first_screen
     from fullbench.reports.results_page import write_page
     from fullbench.studies.run.judging_study_kind import StudyRun
     from fullbench.studies.run.progress_display import format_duration
@@ -50,7 +54,12 @@ def demo(
     with Ledger(study.ledger, study=study.name) as ledger, stop_on_signals() as stop:
         CURRENT.use_ledger(ledger)
         study_result = StudyRun(study).execute(ledger, stop=stop, quiet=quiet)
-        print_tables([table for table in study_result.tables if table.name == "planted"], as_json=False)
+        shown_tables = [table_as_shown(table) for table in CURRENT.tables(study_result.tables)]
+        planted = next(table for table in shown_tables if table.name == "planted")
+        sentences = [*sentences_of(shown_tables), planted.notes[0]]
+        # The page has the units, which need more than 80 columns.
+        planted = replace(planted, columns=planted.columns[:-1], rows=[row[:-1] for row in planted.rows])
+        print_line(render_first_screen([planted], sentences=sentences, most_rows=len(planted.rows)).rstrip("\n"))
         print_message(f"Finished in {format_duration(time.monotonic() - start_time)}.")
         code = report_outcome(study_result.job_counts, what="answers or verdicts")
         if not code and study.report is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -28,6 +28,9 @@ from fullbench.cli.shared_options_and_run_output import (
 )
 from fullbench.core.table import Table
 from fullbench.errors import InputError
+
+if TYPE_CHECKING:
+    from fullbench.core.verdict_record import Record
 
 leaderboard_app = typer.Typer(help="Add contestants to a leaderboard, and show it.", no_args_is_help=True)
 
@@ -261,7 +264,9 @@ def show_board(
     store: LedgerOptions,
     people: VoteOptions,
     view: ViewOptions,
-    judge: Annotated[str | None, option("Judge of the leaderboard: its name or a unique prefix.")] = None,
+    judge: Annotated[
+        str | None, option("Judge of the leaderboard: its name or a unique prefix. Default: all judges.")
+    ] = None,
     rule: ShownRuleOption = None,
     ties: TiesOption = "half",
     reference: Annotated[str, option("Contestant that the others are compared with.")] = "reference",
@@ -285,6 +290,8 @@ def show_board(
 
     Examples:
 
+        fullbench leaderboard show
+
         fullbench leaderboard show --judge length --out leaderboard.md
 
         fullbench leaderboard show --judge length --corrected
@@ -303,7 +310,6 @@ def show_board(
     from fullbench.analysis.people.voted_rows_check import CaseFacts
     from fullbench.analysis.standard_verdict_tables import cost_table
     from fullbench.analysis.summary.study_summary import summary_tables
-    from fullbench.core.language_and_words import length_of
     from fullbench.core.verdict import PEOPLE
     from fullbench.studies import ledger_verdicts_with_panels
     from fullbench.studies.leaderboards import leaderboard_settings_tables_and_page, submitted_answers_and_rank_history
@@ -341,26 +347,33 @@ def show_board(
         all_columns = all_columns.where(item=items)
         tables: list[Table] = []
         if together:
-            lengths = {key: length_of(response.text) for key, response in context_record.responses.items()}
-            tables += joint_leaderboard.joint_tables(all_columns, lengths)
+            tables += joint_leaderboard.joint_tables(all_columns, _response_lengths(context_record))
         if not together or judge is not None or len(judges) == 1:
-            board_judge = select_judge(judges or judge_names, judge)
             board_settings = leaderboard_settings_tables_and_page.parse_settings(
                 rule, ties, seed, reference, visible=people.visible, strong=strong
             )
+            # Tags and the history are about one judge; without them, the boards of all judges are shown.
+            is_one_board = judge is not None or len(judges) < 2 or history or tag is not None
+            board_judges = [select_judge(judges or judge_names, judge)] if is_one_board else judges
             columns = (
                 all_columns
-                if is_single_judge or people.corrected
+                if is_single_judge or people.corrected or not is_one_board
                 else ledger_verdicts_with_panels.load_columns(
-                    book, [board_judge, PEOPLE], study=study_name, pilots=people.pilot
+                    book, [*board_judges, PEOPLE], study=study_name, pilots=people.pilot
                 )
             )
             columns = columns.where(item=items)
             if people.corrected:
-                facts = CaseFacts.from_record(context_record)
-                tables += corrections.corrected_tables(columns, judges=[board_judge], facts=facts)
-            board_tables = leaderboard_settings_tables_and_page.leaderboard_tables(
-                context_record, board_judge, board_settings, tag, columns=columns.where(judge=board_judge)
+                tables += corrections.corrected_tables(
+                    columns, judges=board_judges, facts=CaseFacts.from_record(context_record)
+                )
+            all_boards = leaderboard.leaderboard_tables(columns, board_settings)
+            board_tables = (
+                leaderboard_settings_tables_and_page.leaderboard_tables(
+                    context_record, board_judges[0], board_settings, tag, columns=columns.where(judge=board_judges)
+                )
+                if is_one_board
+                else all_boards
             )
             # --joint promises that its tables come first, and they cover all judges; the summary covers one.
             summary = (
@@ -368,7 +381,7 @@ def show_board(
                 if together
                 else summary_tables(
                     columns,
-                    leaderboard.leaderboard_tables(columns, board_settings),
+                    all_boards,
                     texts=context_record,
                     costs=cost_table(columns),
                     visible=people.visible,
@@ -377,17 +390,14 @@ def show_board(
             )
             tables = [*summary, *tables, *corrections.add_opinion_notes(columns, board_tables)]
             if history:
-                record = ledger_verdicts_with_panels.load_record(book, [board_judge], pilots=people.pilot)
+                record = ledger_verdicts_with_panels.load_record(book, board_judges, pilots=people.pilot)
                 record = record.where(lambda verdict: items is None or verdict.item in items)
-                tables.append(
-                    submitted_answers_and_rank_history.rank_history_table(record, board_judge, board_settings)
-                )
-                tables.append(
-                    submitted_answers_and_rank_history.coverage_table(
-                        book, [context_record.items[name] for name in items or context_record.items]
-                    )
-                )
-            tables = with_judge_changes(tables, book, study_name, judges=[board_judge])
+                covered_items = [context_record.items[name] for name in items or context_record.items]
+                tables += [
+                    submitted_answers_and_rank_history.rank_history_table(record, board_judges[0], board_settings),
+                    submitted_answers_and_rank_history.coverage_table(book, covered_items),
+                ]
+            tables = with_judge_changes(tables, book, study_name, judges=board_judges)
             tables = ledger_verdicts_with_panels.add_ledger_notes(
                 book, tables, columns, study=study_name, pilots=people.pilot
             )
@@ -399,3 +409,9 @@ def show_board(
             print_message(f"Page: {out}")
         else:
             view.print_report(tables, as_json=as_json, out=out)
+
+
+def _response_lengths(record: Record) -> dict[tuple[str, str, int], int]:
+    from fullbench.core.language_and_words import length_of
+
+    return {key: length_of(response.text) for key, response in record.responses.items()}

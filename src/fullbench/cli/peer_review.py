@@ -12,6 +12,7 @@ from fullbench.cli.shared_options_and_run_output import (
     LedgerOptions,
     PageOption,
     SeedOption,
+    ViewOptions,
     more,
     option,
     options,
@@ -23,16 +24,13 @@ _LEAD = (
     "and reviewed two answers at a time to its own questions. The weight of each reviewer was learned from the "
     "reviews."
 )
-_MAIN = {
-    "ranking", "benchmark", "order", "warnings", "reviewers", "runs", "left out", "unusable", "cost per picture",
-}  # fmt: skip
-"""Tables that are printed without --all."""
 
 
-@options("ledger pictures report charts everything budget engine dry_run as_json quiet")
+@options("ledger pictures report charts all_tables table shown_judge full_names budget engine dry_run as_json quiet")
 def peer_review(
     store: LedgerOptions,
     calls: CallOptions,
+    view: ViewOptions,
     images: Annotated[Path | None, option("Folder of pictures. Default: pictures of the synthetic benchmark.")] = None,
     contestants: Annotated[
         list[str] | None,
@@ -83,7 +81,6 @@ def peer_review(
     seed: SeedOption = 0,
     report: PageOption = None,
     charts: ChartsOption = None,
-    everything: Annotated[bool, option("Print every table, not only the main ones.", "--all")] = False,
 ) -> int:
     """Rank models without labels: they write questions about pictures, answer them, and review each other.
 
@@ -127,15 +124,7 @@ def peer_review(
     with calls.open(store) as opened:
         study_result = opened.execute(peer_review_run)
         tables = [*(study_result.plain or study_result.tables), *study_result.run_tables]
-        hidden_names = (
-            [] if everything or calls.as_json else [table.name for table in tables if table.name not in _MAIN]
-        )
-        calls.print_tables([table for table in tables if table.name not in hidden_names])
-        if hidden_names and report is None:
-            print_message(
-                f"{len(hidden_names)} more tables ({', '.join(hidden_names)}): use --all to print them, or --report "
-                "PAGE."
-            )
+        view.print_report(tables, as_json=calls.as_json)
         if charts is not None:
             from fullbench.reports.charts.chart_specification_and_rendering import write_charts
 

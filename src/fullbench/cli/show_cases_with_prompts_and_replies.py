@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.cells import cell_len
 
 from fullbench.cli.console import command_text, print_line
 from fullbench.cli.display_names_in_command_output import CURRENT
@@ -184,7 +186,7 @@ def _disputed_cases(ledger: Ledger, count: int, study: str | None, judge: str | 
             yield ""
             share = f"differ by {disputed.disagreement:.0%} of the scale"
             yield f"item {disputed.item} · {disputed.ballot} · {disputed.criterion} · {share}"
-            yield from _short_content_lines(case)
+            yield from _short_content_lines(case, disputed.responses)
             yield from _mark_lines(disputed.responses, disputed.marks)
             yield f"  {_show_command(ledger, case['case'])}"
 
@@ -192,14 +194,17 @@ def _disputed_cases(ledger: Ledger, count: int, study: str | None, judge: str | 
 
 
 def _mark_lines(responses: ShownResponses, marks: Mapping[str, Sequence[float]]) -> Iterator[str]:
-    """Yield a small table: a line for each judge, a column for each response."""
+    """Yield a small table: a line for each judge, a column for each response, numbered if names are too wide."""
     heads = [CURRENT.text(_response_name(*response)) for response in responses]
     names = ["marks by", *map(CURRENT.text, marks)]
-    width = max(map(len, names))
+    width = max(map(cell_len, names))
+    if width + sum(cell_len(head) + 2 for head in heads) > shutil.get_terminal_size((110, 40)).columns - 2:
+        heads = [f"[{number}]" for number in range(1, len(heads) + 1)]
     cells = [heads, *([f"{mark:.3g}" for mark in values] for values in marks.values())]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(heads))]
+    widths = [max(cell_len(row[column]) for row in cells) for column in range(len(heads))]
     for name, row in zip(names, cells, strict=True):
-        yield f"  {name:{width}}  " + "  ".join(f"{cell:>{size}}" for cell, size in zip(row, widths, strict=True))
+        padded = "  ".join(" " * (size - cell_len(cell)) + cell for cell, size in zip(row, widths, strict=True))
+        yield f"  {name}{' ' * (width - cell_len(name))}  {padded}"
 
 
 def _response_name(contestant: str, sample: int) -> str:
@@ -242,11 +247,15 @@ SHORT = 240
 """Characters of a question or response that a list shows."""
 
 
-def _short_content_lines(case: Mapping[str, Any]) -> Iterator[str]:
+def _short_content_lines(case: Mapping[str, Any], responses: ShownResponses) -> Iterator[str]:
+    """Yield the question and the responses, numbered as in the table of marks."""
+    numbers = {tuple(response): number for number, response in enumerate(responses, 1)}
     if case["item"] is not None:
         yield f"    question: {_shorten(' '.join(part for turn in case['item']['turns'] for part in turn['parts']))}"
     for response in sorted(case["responses"], key=lambda response: (response["contestant"], response["sample"])):
-        yield f"    {CURRENT.text(response['contestant'])}: {_shorten(' '.join(response['parts']))}"
+        number = numbers.get((response["contestant"], response["sample"]))
+        head = "" if number is None else f"[{number}] "
+        yield f"    {head}{CURRENT.text(response['contestant'])}: {_shorten(' '.join(response['parts']))}"
 
 
 def _shorten(text: str) -> str:

@@ -85,7 +85,7 @@ def short_names(
     >>> analyze, steps, lab = "gpt-4o+t0+analyze#1f3a9c20", "gpt-4o+t0+steps#2b3a9c20", "glm@lab:80/v1+direct#3c4a9c20"
     >>> list(short_names(dict.fromkeys([analyze, steps, lab])).values())
     ['glm', 'gpt-4o', 'gpt-4o (steps)']
-    >>> list(short_names({analyze: None, "human": None}, {"gpt-4o": None}).values())
+    >>> list(short_names({steps: None, "human": None}, {"gpt-4o": None}).values())
     ['gpt-4o', 'gpt-4o (judge)', 'human']
     """
     contestants, chosen_names = contestants or {}, chosen_names or {}
@@ -129,7 +129,11 @@ def _names_with_options(parts: Mapping[str, NameParts]) -> dict[str, str]:
     hosts = {server: server.partition("/")[0] for server in servers}
     shown_servers = hosts if len(set(hosts.values())) == len(servers) else {server: server for server in servers}
     texts: dict[str, list[str]] = {name: [] for name in parts}
-    _add_options(texts, {name: name_parts.options for name, name_parts in parts.items()})
+    _add_options(texts, {name: {"role": name_parts.options.get("role", "")} for name, name_parts in parts.items()})
+    for role in {
+        name_parts.options.get("role") for name_parts in parts.values()
+    }:  # (judge) separates the roles already
+        _add_options(texts, {name: own.options for name, own in parts.items() if own.options.get("role") == role})
     groups: dict[tuple[str | None, ...], list[str]] = {}
     for name, name_parts in parts.items():
         groups.setdefault((name_parts.server, *texts[name]), []).append(name)

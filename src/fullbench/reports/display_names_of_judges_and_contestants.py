@@ -209,7 +209,7 @@ class DisplayNames:
         """Return the full name of the judge or contestant that a user typed.
 
         An exact full name wins, then an exact display name, a name without its options, and a unique beginning of a
-        full name or display name.
+        full name or display name, with or without its owner (`org/`).
 
         Args:
             typed: What the user typed.
@@ -225,6 +225,7 @@ class DisplayNames:
             lambda form: form.startswith(marks),
             lambda form: form.startswith(typed),
             lambda form: form.lower().startswith(typed.lower()),
+            lambda form: form.rpartition("/")[2].lower().startswith(typed.lower()),  # without the owner, as in tables
         )
         for test in tests if typed else ():
             found = [full for full in full_names if test(full) or test(self.shown_name(full))]

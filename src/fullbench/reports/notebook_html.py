@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from fullbench.analysis.summary.study_summary import sentences_of, without_sentences
+from fullbench.analysis.summary.study_summary import sentences_of, split_first_tables
 from fullbench.core.case import Case
 from fullbench.core.dialogue_turn_answers_and_criteria import turn_starts
 from fullbench.core.item import Item, Part
@@ -66,7 +66,8 @@ def _tables_html(tables: Sequence[Table]) -> str:
     table_blocks, lacking = [], ""
     tables = [table_as_shown(table) for table in tables]
     sentences = [f"<p>{escape(str(sentence))}</p>" for sentence in sentences_of(tables)]
-    for table in map(without_sentences, tables):
+    first, others = split_first_tables(tables) if sentences else ([], tables)
+    for table in [*first, *others]:
         chart_svg = ""
         try:
             hint = build_chart(table)
@@ -74,10 +75,11 @@ def _tables_html(tables: Sequence[Table]) -> str:
         except MissingExtra as extra:
             lacking = f"<p><small>Without charts: {escape(str(extra))}.</small></p>"
         table_blocks.append(f"<h4>{escape(str(table.title))}</h4>{chart_svg}{table_fragment(table, with_title=False)}")
-    if not sentences or len(tables) <= 2:
+    if not first or not others:
         return "".join([*sentences, *table_blocks]) + lacking
-    rest = f"<details><summary>{len(tables) - 2} more tables</summary>{''.join(table_blocks[2:])}</details>"
-    return "".join([*sentences, *table_blocks[:2]]) + rest + lacking
+    more = "1 more table" if len(others) == 1 else f"{len(others)} more tables"
+    rest = f"<details><summary>{more}</summary>{''.join(table_blocks[len(first) :])}</details>"
+    return "".join([*sentences, *table_blocks[: len(first)]]) + rest + lacking
 
 
 def _picture_html(picture: Picture) -> str:
@@ -133,6 +135,7 @@ def _verdict_row(verdict: Verdict, several: bool, shown_name: Callable[[str], st
 def render_plain(noun: Any) -> str:
     """Return tables, a judge card or the result of a study as text for `print`."""
     from fullbench.reports.table_formats import render_table
+    from fullbench.reports.tables_as_terminal_text import render_texts
     from fullbench.secret_masking_and_text_escapes import neutralise_text
 
     width = shutil.get_terminal_size((100, 40)).columns
@@ -140,8 +143,9 @@ def render_plain(noun: Any) -> str:
         return neutralise_text(render_table(noun, width=width)).rstrip("\n")
     lead = getattr(noun, "lead", "")
     head = [f"{noun.judge}\n{lead}"] if lead else [repr(noun), *noun.messages] if hasattr(noun, "messages") else []
-    tables = noun if isinstance(noun, Tables) else noun.tables
-    return "\n\n".join([*map(neutralise_text, head), *map(render_plain, tables)])
+    tables = [table_as_shown(table) for table in (noun if isinstance(noun, Tables) else noun.tables)]
+    texts = render_texts(tables, width=width, selector=".find({name!r})")
+    return "\n".join(map(neutralise_text, [*(f"{part}\n" for part in head), *texts])).rstrip("\n")
 
 
 def write_noun(noun: Any, path: str | Path) -> list[Path]:

@@ -13,13 +13,14 @@ from difflib import get_close_matches
 
 from rich.cells import cell_len, set_cell_size
 
-from fullbench.analysis.summary.study_summary import CONTESTANTS, JUDGES, MAIN_TABLE, sentences_of
+from fullbench.analysis.summary.study_summary import CONTESTANTS, JUDGES, sentences_of, split_first_tables
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Column, Table
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.reports.cell_text import column_decimals, format_cell, is_numeric_column, plain_line
 from fullbench.reports.display_names_of_judges_and_contestants import DisplayNames
+from fullbench.reports.names_shortened_for_narrow_tables import shorten_names
 
 HEIGHT = 40
 MOST_ROWS = 12
@@ -33,9 +34,12 @@ _LIMITING_NOTES = frozenset(
 """Notes of any table that the first screen has too: they say what was left out of all results."""
 _GAP = 2
 _HEAD = 14
-_LEAST_WHY = 16
-_NAME_SHARE = 0.45
-"""Longest share of the width for a name; longer names are cut in their middle."""
+_LEAST_WHY = 23
+_NAME_SHARE, _JUDGE_SHARE = 0.45, 0.37
+"""Longest share of the width for a name, less if reasons follow; longer names are shortened."""
+_CAPTION_NOTES = ("summary.metric", "summary.agreement", "summary.tiers", "summary.more-judges")
+"""Notes of the summary that explain its columns; they come above the table, the most important first."""
+_MOST_CAPTION_LINES = 2
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,12 @@ def _rows_about(table: Table, judge: str) -> Table | None:
 
 
 def render_first_screen(
-    tables: Sequence[Table], *, width: int = 80, height: int = HEIGHT, sentences: Sequence[str] | None = None
+    tables: Sequence[Table],
+    *,
+    width: int = 80,
+    height: int = HEIGHT,
+    sentences: Sequence[str] | None = None,
+    most_rows: int = MOST_ROWS,
 ) -> str:
     """Return the first screen of these tables.
 
@@ -115,18 +124,20 @@ def render_first_screen(
         width: Columns of the terminal.
         height: Lines that may be printed.
         sentences: Sentences that come first; default: those of the summary.
+        most_rows: Rows that a table shows at most.
     """
     sentences = [*sentences_of(tables), *_limiting_notes(tables)] if sentences is None else sentences
-    main = [table for table in tables if MAIN_TABLE in table.source] or [
-        table for table in tables if table.name == CONTESTANTS
-    ]
-    shown = main[:1] + [table for table in tables if table.name == JUDGES] or list(tables[:1])
-    others = [table.name for table in tables if table not in shown and table.name not in {CONTESTANTS, JUDGES}]
+    shown = split_first_tables(tables)[0] or list(tables[:1])
+    first_names = {CONTESTANTS, JUDGES, *(table.name for table in shown)}
+    others = [table.name for table in tables if table.name not in first_names]
     footer = _footer_lines(tables, others, width)
     parts = [_ShortTable.from_table(_one_row_per_judge(table), width) for table in shown]
     lines = _sentence_lines(sentences, width, height - len(footer) - sum(part.fixed_lines + 1 for part in parts))
     free = height - len(lines) - len(footer) - sum(part.fixed_lines for part in parts)
-    for part, rows in zip(parts, _share_rows([len(part.rows) for part in parts], free), strict=True):
+    if sum(min(len(part.rows), most_rows) for part in parts) > free:  # rows matter more than explanations
+        parts = [replace(part, caption=part.short_caption) for part in parts]
+        free = height - len(lines) - len(footer) - sum(part.fixed_lines for part in parts)
+    for part, rows in zip(parts, _share_rows([min(len(part.rows), most_rows) for part in parts], free), strict=True):
         lines += ["", *part.lines(rows)]
     return "\n".join(line.rstrip() for line in [*lines, *footer]).strip("\n") + "\n"
 
@@ -137,12 +148,12 @@ def _wrap(text: str, width: int) -> list[str]:
 
 
 def _share_rows(wanted: Sequence[int], free: int) -> list[int]:
-    """Return the rows that each table may show: at most 12, and so many that all fit.
+    """Return the rows that each table may show: so many that all fit.
 
-    >>> _share_rows([6, 30], 40), _share_rows([30, 30], 14), _share_rows([3, 30], 14)
+    >>> _share_rows([6, 12], 40), _share_rows([12, 12], 14), _share_rows([3, 12], 14)
     ([6, 12], [7, 7], [3, 11])
     """
-    shares = [min(count, MOST_ROWS) for count in wanted]
+    shares = list(wanted)
     while sum(shares) > max(free, LEAST_ROWS * len(shares)) and max(shares, default=0) > LEAST_ROWS:
         shares[max(range(len(shares)), key=lambda place: (shares[place], place))] -= 1
     return shares
@@ -206,7 +217,10 @@ def _one_row_per_judge(table: Table) -> Table:
 class _ShortTable:
     """A table cut to a width: heads and rows as texts of equal widths, and what was left out."""
 
-    title: str
+    caption: Sequence[str]
+    """Lines above the table: its title and what its numbers are."""
+    short_caption: Sequence[str]
+    """The same on one line."""
     name: str
     heads: Sequence[tuple[str, str]]
     rows: Sequence[Sequence[str]]
@@ -220,15 +234,16 @@ class _ShortTable:
     def from_table(cls, table: Table, width: int) -> _ShortTable:
         columns = table.typed_columns
         with_interval = None if table.name == JUDGES else _place_of_interval(table)
+        texts = [_short_cells(table, place, with_interval=place == with_interval) for place in range(len(columns))]
+        most_for_name = int(width * (_JUDGE_SHARE if table.name == JUDGES else _NAME_SHARE))
         texts = [
-            [
-                _cut_name(text, int(width * _NAME_SHARE)) if columns[place].kind == "name" else text
-                for text in _short_cells(table, place, with_interval=place == with_interval)
-            ]
-            for place in range(len(columns))
+            shorten_names(cells, most_for_name, are_judges=column.key == "judge") if column.kind == "name" else cells
+            for column, cells in zip(columns, texts, strict=True)
         ]
+        data_heads = shorten_names([plain_line(column) for column in columns if column.is_data_label], _HEAD)
+        short_heads = dict(zip((column for column in columns if column.is_data_label), data_heads, strict=True))
         split_heads = [
-            _head_lines(column, max(map(cell_len, cells), default=1))
+            _head_lines(column, short_heads.get(column, ""), max(map(cell_len, cells), default=1))
             for column, cells in zip(columns, texts, strict=True)
         ]
         widths = [max(map(cell_len, [*head, *cells])) for head, cells in zip(split_heads, texts, strict=True)]
@@ -238,7 +253,8 @@ class _ShortTable:
             texts[why] = [_cut_text(text, widths[why]) for text in texts[why]]
         rows = [[texts[place][row] for place in places] for row in range(len(table.rows))]
         return cls(
-            "" if table.name in {CONTESTANTS, JUDGES} else plain_line(table.title),
+            _caption_lines(table, width, _MOST_CAPTION_LINES),
+            _caption_lines(table, width, 1),
             table.name,
             [split_heads[place] for place in places],
             rows,
@@ -250,14 +266,14 @@ class _ShortTable:
 
     @property
     def fixed_lines(self) -> int:
-        """Lines besides the rows: a blank line, title, heads, rule, and what was left out."""
-        return 4 + bool(self.title) + any(top for top, _ in self.heads)
+        """Lines besides the rows: a blank line, caption, heads, rule, and what was left out."""
+        return 4 + len(self.caption) + any(top for top, _ in self.heads)
 
     def lines(self, most_rows: int) -> list[str]:
         """Return title, heads, a rule, the first rows, and a line that counts what is not shown."""
         tops, bottoms = zip(*self.heads, strict=True)
         rule = "─" * (sum(self.widths) + _GAP * (len(self.widths) - 1))
-        lines = [*filter(None, [self.title]), *([self._line(tops)] if any(tops) else []), self._line(bottoms), rule]
+        lines = [*self.caption, *([self._line(tops)] if any(tops) else []), self._line(bottoms), rule]
         lines += [self._line(self.rows[place]) for place in self._first_rows(most_rows)]
         counts = {"more row": len(self.rows) - most_rows, "column": self.left_out_columns}
         left_out = [f"+{count:,} {what}{'s' * (count > 1)}" for what, count in counts.items() if count > 0]
@@ -313,8 +329,10 @@ def _place_of_interval(table: Table) -> int | None:
 
 
 _FIRST_KEYS = ("trust", "agreement")
-_LAST_KEYS = ("items", "people agree", "biases", "rank alone", "votes to decide", "Elo over orders", "matches")
+_LAST_KEYS = ("items", "people agree", "biases", "votes to decide", "Elo over orders", "matches")
 """Columns that are chosen first, and those that are dropped first."""
+_NEVER_KEYS = ("rank alone",)
+"""Columns that only --all and --table show."""
 
 
 def _is_informative(table: Table, place: int) -> bool:
@@ -338,7 +356,12 @@ def _fitting_places(table: Table, widths: Sequence[int], width: int) -> list[int
         return (1 if key in _FIRST_KEYS else 3 if key in _LAST_KEYS else 2), place
 
     chosen: list[int] = []
-    for place in sorted((place for place in range(len(columns)) if _is_informative(table, place)), key=importance):
+    possible = [
+        place
+        for place in range(len(columns))
+        if _is_informative(table, place) and columns[place].key not in _NEVER_KEYS
+    ]
+    for place in sorted(possible, key=importance):
         # Reasons may be cut for the numbers, but not for what says the same.
         least = [
             min(widths[each], _LEAST_WHY) if columns[each].key == "why" and importance(place)[0] < 3 else widths[each]
@@ -351,11 +374,23 @@ def _fitting_places(table: Table, widths: Sequence[int], width: int) -> list[int
     return sorted(chosen)
 
 
-def _head_lines(column: Column, size: int) -> tuple[str, str]:
-    """Return the head of a column on one or two lines; long names from the data are cut."""
+def _caption_lines(table: Table, width: int, most: int) -> list[str]:
+    """Return the title, and as many of the notes that explain the columns as fit on so many lines."""
+    notes = {note.id: note for note in table.notes if isinstance(note, Note)}
+    lines = [plain_line(table.title)]
+    text = lines[0] + "."
+    for name in _CAPTION_NOTES:
+        if name in notes and len(wrapped := _wrap(f"{text} {notes[name]}", width)) <= most:
+            text, lines = f"{text} {notes[name]}", wrapped
+    return lines
+
+
+def _head_lines(column: Column, short_head: str, size: int) -> tuple[str, str]:
+    """Return the head of a column on one or two lines; names from the data are shortened if cells are narrow."""
     top, bottom = _two_lines(plain_line(column), size)
-    most = max(size, _HEAD) if column.is_data_label else 1000
-    return _cut_name(top, most), _cut_name(bottom, most)
+    if column.is_data_label and max(cell_len(top), cell_len(bottom)) > max(size, _HEAD):
+        return _two_lines(short_head, size)
+    return top, bottom
 
 
 def _two_lines(head: str, size: int) -> tuple[str, str]:
@@ -372,23 +407,12 @@ def _two_lines(head: str, size: int) -> tuple[str, str]:
 
 
 def _cut_text(text: str, most: int) -> str:
-    """Return the beginning of a text, with an ellipsis if something is missing.
+    """Return the beginning of a text, with an ellipsis if something is missing but numbers in parentheses.
 
-    >>> _cut_text("prefers long answers", 12), _cut_text("lenient", 12)
-    ('prefers lon…', 'lenient')
+    >>> _cut_text("prefers long answers", 12), _cut_text("lenient", 12), _cut_text("less (0.7, 0.8)", 12)
+    ('prefers lon…', 'lenient', 'less')
     """
+    without_numbers = text.partition(" (")[0] if text.endswith(")") and text.count("(") == 1 else text
+    if cell_len(without_numbers) <= most < cell_len(text):
+        return without_numbers
     return text if cell_len(text) <= most else set_cell_size(text, most - 1).rstrip() + "…"
-
-
-def _cut_name(name: str, most: int) -> str:
-    """Return a name of at most so many cells, cut in its middle: names often differ at their ends.
-
-    >>> _cut_name("a-model-with-a-long-name-v2", 15)
-    'a-model…name-v2'
-    """
-    if cell_len(name) <= most or most < 5:
-        return name
-    tail = (most - 1) // 2
-    while cell_len(name[-tail:]) > (most - 1) // 2:
-        tail -= 1
-    return set_cell_size(name, most - 1 - cell_len(name[-tail:])).rstrip() + "…" + name[-tail:]

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from fullbench.analysis.summary.study_summary import CONTESTANTS, JUDGES, sentences_of, without_sentences
+from fullbench.analysis.summary.study_summary import sentences_of, split_first_tables
 from fullbench.core.model_call import Usage
 from fullbench.core.table import Table
 from fullbench.core.translatable_note import Note, join_sentences
@@ -76,9 +76,8 @@ def result_sections(tables: Sequence[Table]) -> list[Section]:
     sentences = sentences_of(tables)
     if not sentences:
         return [Section("Results", tables=tables)]
-    summary = [without_sentences(table) for table in tables if table.name in {CONTESTANTS, JUDGES}]
-    others = [table for table in tables if table.name not in {CONTESTANTS, JUDGES}]
-    return [Section("Summary", join_sentences(sentences), tables=summary), Section("Results", tables=others)]
+    first, others = split_first_tables(tables)
+    return [Section("Summary", join_sentences(sentences), tables=first), Section("Results", tables=others)]
 
 
 def select_exhibits(record: Record, limit: int = 6, *, include_sensitive: bool = False) -> list[Exhibit]:

@@ -94,7 +94,7 @@ def test_unusable_verdicts_are_a_column_of_joint_boards_and_of_slices():
 
 def test_judges_never_mix_by_mistake():
     record = Record((*both("i", "a", "b", "a", "a"), *both("i", "a", "b", "b", "b", judge="k")))
-    with pytest.raises(InputError, match="belongs to one judge; the verdicts are those of j, k"):
+    with pytest.raises(InputError, match="about one judge, but there are 2: j, k"):
         build_matches(record)
     assert outcomes(record, "k") == [0.0]
     with pytest.raises(InputError, match="no verdict of 'l'"):

@@ -161,8 +161,10 @@ def select_judge(judges: Iterable[str], judge: str | None = None) -> str:
     if judge is None:
         if len(judge_names) == 1:
             return judge_names[0]
-        names = ", ".join(judge_names) or "none"
-        raise InputError(f"a leaderboard belongs to one judge; the verdicts are those of {names}: name one")
+        if not judge_names:
+            raise InputError("There is no verdict of any judge.")
+        names = ", ".join(judge_names)
+        raise InputError(f"This is about one judge, but there are {len(judge_names)}: {names}. Choose one.")
     if judge not in judge_names:
         raise InputError(f"there is no verdict of {judge!r}; judges there: {', '.join(judge_names) or 'none'}")
     return judge

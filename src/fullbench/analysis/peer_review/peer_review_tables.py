@@ -47,6 +47,7 @@ from fullbench.analysis.peer_review.truth_correlation_by_method_and_settings imp
     number_from_cell,
     sample_size_table,
 )
+from fullbench.analysis.summary.paper_study_summary_with_main_table import paper_source
 from fullbench.core.built_in_table_columns import influence_column, table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.rubric import CORRECTNESS, VISUAL
@@ -205,7 +206,7 @@ def _ranking_table(reviews: Reviews, *, truth: Truth, terms: RankingOptions) -> 
     notes += [truth.source] if true_scores else []
     if terms.reading == USUAL:
         notes.append(Note("peers.tables.upme-is-prd"))
-    source = {**terms.settings, "starts": 64}
+    source = {**terms.settings, "starts": 64, **(paper_source("UPME", "UPME") if plain else {})}
     hint = {"kind": "intervals", "label": "contestant", "value": "UPME"}
     return Table("ranking", Note("peers.tables.title.ranking-without-labels"), columns, rows, notes, source, hint)
 

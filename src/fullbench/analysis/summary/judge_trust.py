@@ -6,6 +6,7 @@ claims, and on unusable verdicts.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -103,6 +104,13 @@ class Trust:
     def why(self) -> str:
         """The reasons in one text."""
         return join_notes(self.reasons) if self.reasons else ""
+
+    @property
+    def order(self) -> tuple[int, float]:
+        """Sorting key: the most trusted first; of these the one that agrees most with people."""
+        if self.agreement is None:
+            return TRUST_WORDS.index(self.word), math.inf
+        return TRUST_WORDS.index(self.word), self.agreement.value * (1 if self.metric == "edit distance" else -1)
 
 
 def judge_trusts(

@@ -124,10 +124,7 @@ def _without_baselines(part: Columns) -> Columns:
 
 def _rank_judges(part: Columns, trusts: Sequence[Trust]) -> list[str]:
     """Return the judges without baselines, the most trusted first; of equals the one that agrees best with people."""
-    order = {
-        trust.judge: (TRUST_WORDS.index(trust.word), -(trust.agreement.value if trust.agreement else -2.0))
-        for trust in trusts
-    }
+    order = {trust.judge: trust.order for trust in trusts}
     judges = [judge for judge in real_judges(part) if not is_baseline(judge)] or real_judges(part)
     return sorted(judges, key=lambda judge: order.get(judge, (len(TRUST_WORDS), 0.0)))
 

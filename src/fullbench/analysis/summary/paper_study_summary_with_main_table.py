@@ -59,13 +59,13 @@ def add_paper_summary(
         texts: Items and responses, for tests of length bias.
         seed: Seed of resampled intervals.
     """
-    counted = _pool_criteria(columns) if len(np.unique(columns.criterion)) > 1 else columns
+    counted = pool_criteria(columns)
     summary = summary_tables(counted, leaderboard_tables(counted), texts=texts, costs=cost_table(columns), seed=seed)
     main = _choose_main_table(tables, summary)
     if main is None or not summary:
         return [*summary, *tables]
     sentences = sentences_of(summary)
-    lead = _lead_sentence(main)
+    lead = lead_sentence(main)
     # The papers' own labels are no votes: without votes, the main table alone says how good the judges are.
     has_votes = PEOPLE in columns.judges()
     kept = [lead, *sentences[1:]] if has_votes else [lead, sentences[-1]]
@@ -91,14 +91,16 @@ def _choose_main_table(tables: Sequence[Table], summary: Sequence[Table]) -> Tab
     return min(candidates, key=lambda table: places.get(str(table.source.get("judge", "")), len(judges)), default=None)
 
 
-def _pool_criteria(columns: Columns) -> Columns:
-    """Return the verdicts with one criterion: where each task has its own, trust is decided over all of them."""
+def pool_criteria(columns: Columns) -> Columns:
+    """Return the verdicts with one criterion: if each task has its own, trust is decided over all of them."""
+    if len(np.unique(columns.criterion)) < 2:
+        return columns
     names = {**columns.names, "criterion": ("overall",)}
     due = tuple(replace(entry, criterion="overall") for entry in columns.due)
     return replace(columns, names=names, criterion=np.zeros_like(columns.criterion), due=due)
 
 
-def _lead_sentence(main: Table) -> Note:
+def lead_sentence(main: Table) -> Note:
     """Return who leads in the main table; rows whose intervals overlap the best one's share the first place."""
     metric = str(main.source[LEADS_BY])
     place = main.place(metric)
@@ -112,21 +114,29 @@ def _lead_sentence(main: Table) -> Note:
         return Note("summary.leads", text=Note("summary.main-empty", metric=metric))
     is_less = main.typed_columns[place].better == "less"
     best = sorted(rows, key=lambda row: (sort_value(row[place]) or 0.0) * (1 if is_less else -1))
-    if (rank := main.place("rank")) is None:
+    # Ranks such as 1-3 say what cannot be distinguished; places 1, 2, 3 are an order only.
+    rank = main.place("rank")
+    if rank is None or not isinstance(rows[0][rank], str):
         leaders = [str(row[named]) for row in best if _overlap(row[place], best[0][place])]
     else:
         tiers = tiers_of_ranks([parse_rank(str(row[rank])) for row in best])
         leaders = [str(row[named]) for row, tier in zip(best, tiers, strict=True) if tier == 1]
     value = sort_value(best[0][place]) or 0.0
-    by = Note(
-        "summary.main-by", metric=main.columns[place], value=f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"
+    shown_value = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"
+    by = (
+        Note("summary.main-by", metric=main.columns[place], value=shown_value)
+        if setting is None
+        else Note(
+            "summary.main-by-setting", setting=str(rows[0][setting]), metric=main.columns[place], value=shown_value
+        )
     )
     if len({row[named] for row in rows}) == 1:
         return Note("summary.leads", text=Note("summary.only-one", name=str(rows[0][named]), by=by))
     if len(leaders) == len(best) and len(best) > 1:
+        n = len(set(leaders))
         if main.typed_columns[named].key == "judge":
-            return Note("summary.leads", text=Note("summary.no-difference-judges", n=len(best), by=by))
-        return Note("summary.leads", text=Note("summary.no-difference", n=len(best), by=by))
+            return Note("summary.leads", text=Note("summary.no-difference-judges", n=n, by=by))
+        return Note("summary.leads", text=Note("summary.no-difference", n=n, by=by))
     return Note("summary.leads", text=leaders_note(list(dict.fromkeys(leaders)), by))
 
 

@@ -29,6 +29,14 @@ _MOST_SCOPES, _MOST_NAMES = 3, 3
 """Criteria or studies, and names, that a sentence has; the others are counted."""
 
 
+_AGREEMENT_NOTES = {
+    "accuracy, ties a class": Note("summary.agreement-on-pairs"),
+    "Pearson": Note("summary.agreement-on-scores"),
+    "edit distance": Note("summary.agreement-on-rankings"),
+}
+"""First metric of agreement for each kind of verdict, in plain words."""
+
+
 def summary_tables(
     columns: Columns,
     leaderboards: Sequence[Table],
@@ -54,7 +62,7 @@ def summary_tables(
     leaders = leading_contestants(columns, leaderboards, trusts, rule=rule)
     if not leaders:
         return []
-    return [_contestant_table(columns, leaders, trusts), _judge_table(trusts, costs)]
+    return [_contestant_table(columns, leaders, trusts), *([_judge_table(trusts, costs)] if trusts else [])]
 
 
 def sentences_of(tables: Sequence[Table]) -> list[str]:
@@ -68,6 +76,18 @@ def without_sentences(table: Table) -> Table:
     """Return a table of the summary without its sentences, for outputs that show them above."""
     source = {key: value for key, value in table.source.items() if key != "sentences"}
     return replace(table, notes=table.notes[table.source.get("sentences", 0) :], source=source)
+
+
+def split_first_tables(tables: Sequence[Table]) -> tuple[list[Table], list[Table]]:
+    """Return the tables that come first, without sentences, and all others.
+
+    First come the paper's main table in a paper's study, else the contestants, and the judges.
+    """
+    main = [table for table in tables if MAIN_TABLE in table.source] or [
+        table for table in tables if table.name == CONTESTANTS
+    ]
+    first = main[:1] + [table for table in tables if table.name == JUDGES]
+    return [*map(without_sentences, first)], [without_sentences(table) for table in tables if table not in first]
 
 
 def _contestant_table(columns: Columns, leaders: Sequence[Leaders], trusts: Sequence[Trust]) -> Table:
@@ -87,14 +107,14 @@ def _contestant_table(columns: Columns, leaders: Sequence[Leaders], trusts: Sequ
     typed = [built_in.get(head) or Column(head, head, "metric", "more", is_data_label=True) for head in heads]
     sentences = [
         Note("summary.leads", text=_lead_text(leaders)),
-        *([Note("summary.trust", text=_trust_text(trusts))] if trusts else []),
+        *([Note("summary.trust", text=trust_text(trusts))] if trusts else []),
         Note("summary.limits", text=_limits(columns, leaders)),
     ]
     notes: list[str] = [
         *sentences,
         *dict.fromkeys(one.board.reason for one in leaders),
         Note("summary.tiers"),
-        *dict.fromkeys(Note("summary.metric", metric=one.metric) for one in leaders),
+        Note("summary.metric", metric=join_notes(list(dict.fromkeys(_metric_note(one.metric) for one in leaders)))),
     ]
     if more := max(one.more_judges for one in leaders):
         notes.append(Note("summary.more-judges", n=more))
@@ -104,12 +124,16 @@ def _contestant_table(columns: Columns, leaders: Sequence[Leaders], trusts: Sequ
     return Table(CONTESTANTS, title, (*table_columns(*split, "tier", "contestant"), *typed), rows, notes, source, hint)
 
 
+def _metric_note(metric: str) -> Note:
+    return Note("summary.rating") if metric == "rating" else Note("summary.mean-mark", ballot=metric)
+
+
 def _judge_table(trusts: Sequence[Trust], costs: Table | None) -> Table:
     split = _split(trusts)
     prices: dict[str, Cell] = {}
     if costs is not None and costs.rows:
         prices = dict(zip(map(str, costs.column("judge")), costs.column("dollars per 1,000"), strict=True))
-    ordered = sorted(trusts, key=lambda one: (is_baseline(one.judge), TRUST_WORDS.index(one.word)))
+    ordered = sorted(trusts, key=lambda one: (is_baseline(one.judge), one.order))
     rows: list[list[Cell]] = [
         [
             one.judge,
@@ -130,11 +154,14 @@ def _judge_table(trusts: Sequence[Trust], costs: Table | None) -> Table:
         Column("share unusable", "unusable", "metric", "less"), Column("items", "items with votes", "count"),
         "dollars per 1,000",
     )  # fmt: skip
-    metrics = list(dict.fromkeys(one.metric for one in ordered if one.metric))
-    notes = [Note("summary.words")]
-    if metrics:
-        notes.append(Note("summary.agreement", metrics=join_notes(metrics)))
+    notes = [Note("summary.words"), *agreement_notes(ordered)]
     return Table(JUDGES, Note("summary.title.judges"), heads, rows, notes)
+
+
+def agreement_notes(trusts: Sequence[Trust]) -> list[Note]:
+    """Return a note that says in plain words how agreement is measured; empty without agreement."""
+    metrics = [_AGREEMENT_NOTES[metric] for metric in dict.fromkeys(one.metric for one in trusts if one.metric)]
+    return [Note("summary.agreement", metrics=join_notes(metrics))] if metrics else []
 
 
 def _split(parts: Sequence[Leaders] | Sequence[Trust]) -> list[str]:
@@ -209,7 +236,7 @@ def leaders_note(names: Sequence[str], by: str) -> Note:
     return Note("summary.several-lead", names=shown, by=by)
 
 
-def _trust_text(trusts: Sequence[Trust]) -> str:
+def trust_text(trusts: Sequence[Trust]) -> str:
     """Return the judges by word, with the reason if it is the same for all that are named; baselines only if alone."""
     trusts = [one for one in trusts if not is_baseline(one.judge)] or trusts
     judges = list(dict.fromkeys(one.judge for one in trusts))
@@ -223,7 +250,7 @@ def _trust_text(trusts: Sequence[Trust]) -> str:
         reasons = list(dict.fromkeys(one.why for one in of_word))
         if len(reasons) > 1:  # say at least what all have in common
             reasons = list(dict.fromkeys(one.reasons[0] if one.reasons else "" for one in of_word))
-        if len(names) == len(judges) and len(names) > 1:
+        if len(names) == len(judges) and len(names) > _MOST_NAMES:
             text: str = Note("summary.all-judges", n=len(names))
         else:
             text = join_names(names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from math import isclose
 from statistics import fmean
 
 import numpy as np
@@ -36,7 +37,10 @@ from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
+from fullbench.errors import Undefined
 from fullbench.stats.agreement.preferences_from_scores import preference_accuracy
+from fullbench.stats.intervals.bootstrap_and_jackknife import mean_of_groups
+from fullbench.stats.intervals.statistics_for_bootstrap import weighted_mean
 from fullbench.synthetic.perturb.items_from_perturbed_pairs_and_grids import CHOSEN_CONTESTANT
 
 
@@ -300,16 +304,32 @@ def main_table(record: Record, evenness: Table | None) -> Table:
                 for ties in ("wrong", "left out"):
                     label = f"{judge}, {name}, {about}, ties {ties}"
                     cells.append(gaps.cell(label, partial(pair_accuracy, part, ties=ties)) if part else None)
-            known = [cell.value for cell in cells[::2] if isinstance(cell, Estimate)]
-            average = fmean(known) if known else None
+            average = _mean_over_perspectives([cell for cell in cells[::2] if isinstance(cell, Estimate)], pairs)
             bias = [evenness_cells.get(judge, {}).get(metric) for metric in metrics]
-            lines.append((-(average or 0.0), [judge, name, average, *cells, *bias]))
+            lines.append((-(average.value if average else 0.0), [judge, name, average, *cells, *bias]))
     heads = [head for about in perspectives for head in (f"{about}, ties wrong", f"{about}, no ties")]
     columns = table_columns("judge", "way", "mean", *map(data_column, heads), *metrics)
     rows = [row for _, row in sorted(lines, key=lambda line: line[0])]
     title = Note("mj-bench.title.table-3")
     notes = (Note("mj-bench.table-3"), *gaps.notes)
     return Table("table 3", title, columns, rows, notes, paper_source("MJ-Bench", "mean"))
+
+
+def _mean_over_perspectives(known: Sequence[Estimate], pairs: Sequence[ComparedPair]) -> Estimate | None:
+    """Return the mean of the accuracies with ties wrong; the items of each perspective are a sample of their own."""
+    if not known:
+        return None
+    mean, n = fmean(cell.value for cell in known), sum(cell.n for cell in known)
+    is_right = [float(pair.chosen_mark > pair.rejected_mark) for pair in pairs]
+    items = [pair.item for pair in pairs]
+    try:
+        found = mean_of_groups(
+            weighted_mean, [pair.perspective for pair in pairs], is_right, cluster=items, within=(0.0, 1.0)
+        )
+    except Undefined:
+        return Estimate.bare(mean, n, "one item")
+    # A perspective with one item has no spread, so the interval would be about the mean of the others.
+    return found if isclose(found.value, mean) else Estimate.bare(mean, n, "one item")
 
 
 def _evenness_by_judge(table: Table | None) -> dict[str, dict[str, Cell]]:

@@ -315,6 +315,7 @@ class PeerReview:
 
     def tables(self, record: Record, responses: Sequence[Response] = ()) -> list[Table]:
         """Return tables of rankings, reviewers, convergence and ablations; empty without reviews."""
+        from fullbench.analysis.peer_review.peer_review_summary import add_peer_review_summary
         from fullbench.analysis.peer_review.peer_review_tables import build_peer_review_tables
 
         if not len(record):
@@ -324,7 +325,8 @@ class PeerReview:
             record, terms=self.terms, truth=self.known_truth(responses), best_first=order, families=self.kin
         )
         answer_key_table = answer_key_score_table(multiple_choice_answers.score_by_key(self._question_items, responses))
-        return [*by_review[:1], *([answer_key_table] if answer_key_table.rows else ()), *by_review[1:]]
+        ordered_tables = [*by_review[:1], *([answer_key_table] if answer_key_table.rows else ()), *by_review[1:]]
+        return add_peer_review_summary(ordered_tables, record)
 
     def _costs_table(self, steps: Mapping[str, Sequence[JobCounts]]) -> Table:
         rows: list[list[Cell]] = []

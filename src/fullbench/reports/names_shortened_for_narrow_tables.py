@@ -1,0 +1,59 @@
+"""Names of judges and contestants shortened to a width, so that different names stay different."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len, set_cell_size
+
+_ROLE = " (judge)"
+_LEAST_WIDTH = 5
+"""Narrower widths leave names whole: a cut needs a beginning, an ellipsis and an end."""
+_LEAST_PART = 2
+
+
+def shorten_names(names: Sequence[str], most: int, *, are_judges: bool = False) -> list[str]:
+    """Return names of at most this width. If one is longer, all lose their owner (`org/`); then long ones are cut.
+
+    The place of the cut is chosen so that different names stay different, if the width allows it.
+
+    Args:
+        names: The names, some of them perhaps several times.
+        most: The width.
+        are_judges: Whether all are judges, so that ` (judge)` at the end of long names says nothing new.
+
+    >>> shorten_names(["org/model-8b-instruct", "org/model-2b-instruct", "short"], 18)
+    ['model-8b-instruct', 'model-2b-instruct', 'short']
+    >>> shorten_names(["a-model-with-a-long-name-v2"], 15)
+    ['a-model…name-v2']
+    >>> shorten_names(["model-90B-Vision", "model-11B-Vision"], 13)
+    ['model-90…sion', 'model-11…sion']
+    """
+    distinct = list(dict.fromkeys(names))
+    if most < _LEAST_WIDTH or all(cell_len(name) <= most for name in distinct):
+        return list(names)
+    shown = distinct
+    shorter_forms = [[name.rpartition("/")[2] or name for name in shown]]
+    if are_judges:
+        shorter_forms.append([name.removesuffix(_ROLE) for name in shorter_forms[0]])
+    for forms in shorter_forms:
+        if len(set(forms)) == len(forms) and any(cell_len(name) > most for name in shown):
+            shown = forms
+    middle = (most - 1) // 2
+    for tail in sorted(range(_LEAST_PART, most - _LEAST_PART), key=lambda size: (abs(size - middle), size)):
+        cut = [_cut_middle(name, most, tail) for name in shown]
+        if len(set(cut)) == len(cut):
+            break
+    else:
+        cut = [_cut_middle(name, most, middle) for name in shown]
+    short = dict(zip(distinct, cut, strict=True))
+    return [short[name] for name in names]
+
+
+def _cut_middle(name: str, most: int, tail: int) -> str:
+    if cell_len(name) <= most:
+        return name
+    size = tail
+    while cell_len(name[-size:]) > tail:
+        size -= 1
+    return set_cell_size(name, most - 1 - cell_len(name[-size:])).rstrip() + "…" + name[-size:]
