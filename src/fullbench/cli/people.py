@@ -371,7 +371,9 @@ def show_study(name: NameArgument, counted: VoteOptions, site: SiteOptions, as_j
         people = account_names(connection)
         tables = [
             *leaderboard_and_task_list.contestant_tables(connection, campaign, vote_rule),
-            progress_annotator_agreement_and_joined_votes.agreement_table(campaign, votes),
+            progress_annotator_agreement_and_joined_votes.agreement_table(
+                campaign, votes, progress_annotator_agreement_and_joined_votes.task_items(connection, campaign)
+            ),
             progress_annotator_agreement_and_joined_votes.annotator_table(votes, known_votes, people),
         ]
     print_tables([table for table in tables if table is not None], as_json=as_json)

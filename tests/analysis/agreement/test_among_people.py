@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -28,8 +29,12 @@ def votes(rng, items, strong):
 
 
 def alpha_and_share(ballots):
-    """Krippendorff's nominal alpha and the share of equal pairs of votes, with every rater on every pair."""
-    flat = ballots.reshape(-1, RATERS)
+    """Krippendorff's nominal alpha and the share of equal pairs of votes, with every rater on every pair.
+
+    Each pair counts in both directions: as many firsts as seconds win by chance.
+    """
+    one_way = ballots.reshape(-1, RATERS)
+    flat = np.concatenate([one_way, np.array([1, 0, 2])[one_way]])
     equal = np.mean([flat[:, one] == flat[:, two] for one, two in combinations(range(RATERS), 2)])
     counts = np.bincount(flat.ravel())
     chance = (counts * (counts - 1)).sum() / (flat.size * (flat.size - 1))
@@ -80,6 +85,18 @@ def test_the_figures_are_those_of_a_loop_and_one_share_has_one_interval():
     tables = {table.name: table for table in standard_verdict_tables.verdict_tables(record(ballots, judge=True))}
     printed = tables["votes"].rows[0][3]
     assert (printed.value, printed.low, printed.high, printed.n) == (share.value, share.low, share.high, share.n)
+
+
+def test_alpha_does_not_depend_on_names_and_is_near_zero_for_votes_by_chance():
+    ballots = votes(np.random.default_rng(5), 30, strong=False)
+    alphas = []
+    for names in (["c0", "c1", "c2", "c3", "c4"], ["c2", "c0", "c4", "c1", "c3"], ["c4", "c1", "c0", "c3", "c2"]):
+        other = dict(zip(sorted(names), names, strict=True))
+        renamed = [replace(one, contestants=tuple(map(other.get, one.contestants))) for one in record(ballots)]
+        alphas.append(people_agreement_table(columns_from_verdicts(Record(tuple(renamed)))).rows[0][-2])
+    assert len({(round(one.value, 9), round(one.low, 9), round(one.high, 9)) for one in alphas}) == 1
+    coins = np.random.default_rng(6).integers(0, 3, (60, len(PAIRS), RATERS))
+    assert table_estimates(coins)[0].value == pytest.approx(0, abs=0.05)
 
 
 def coverage(items, runs, strong):

@@ -70,6 +70,7 @@ def test_true_scores_have_intervals_over_pictures():
     record, _ = ledger_of_votes()
     found = truth_from_record(record)
     assert all(one.units == 4 and one.low < one.value < one.high for one in found.estimates.values())
+    assert all(0 <= one.low < one.high <= 1 for one in found.estimates.values())
     assert found.draws.shape == (500, 4)
     assert found.draws.mean(axis=0) == pytest.approx(list(found.scores.values()), abs=0.03)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -131,6 +133,24 @@ def test_a_judge_from_outside_takes_no_part_in_the_peer_review():
     assert set(beside) - set(alone) == {"won by length", "won by chance"}
     assert beside["ranking"] == alone["ranking"]
     assert beside["won by length"].column("won") == [0.5] * 4
+
+
+def test_unusable_reviews_are_counted_for_each_contestant():
+    whole = record(2, extra=("length",), correlation=False)
+    is_lost = [not verdict.judge.startswith("truth") and "dog" in verdict.contestants for verdict in whole]
+    verdicts = [
+        replace(verdict, marks=None, fault="refused") if lost and place % 3 == 0 else verdict
+        for place, (verdict, lost) in enumerate(zip(whole, is_lost, strict=True))
+    ]
+    made = {
+        table.name: table for table in build_peer_review_tables(Record(tuple(verdicts), whole.items, whole.responses))
+    }
+    for name, judges in (("ranking", {f"{who}+judge" for who in NAMES}), ("won by length", {"length"})):
+        unusable = Counter(who for v in verdicts if v.fault and v.judge in judges for who in v.contestants)
+        table = made[name]
+        found = dict(zip(table.column("contestant"), table.column("unusable"), strict=True))
+        assert found == {who: unusable[who] for who in found}
+        assert found["dog"] > 0
 
 
 def test_each_reviewer_alone_ranks_the_others():

@@ -258,6 +258,28 @@ def test_faults_are_counted_and_never_marks(record):
     assert (found.marks[0].value, found.unusable_count) == (8.0, 2)
 
 
+def test_every_table_with_marks_counts_unusable_verdicts(record):
+    verdicts = [
+        replace(verdict, marks=None, fault="refused") if verdict.judge == "length" and place % 3 == 0 else verdict
+        for place, verdict in enumerate(record)
+    ]
+    lost = Record(tuple(v for v in verdicts if v.fault), record.items, record.responses)
+    made = {
+        table.name: table for table in align_mm.tables(Record(tuple(verdicts), record.items, record.responses))
+    }
+    assert len(lost)
+    for name, tag in (
+        ("averages", ""), ("tasks", ""), ("alignment", ""), ("quadrants", ""), ("categories", "category"),
+        ("task means", "task"),
+    ):  # fmt: skip
+        table = made[f"{name} length"]
+        values = table.column(tag) if tag else [""] * len(table.rows)
+        for who, value, unusable in zip(table.column("contestant"), values, table.column("unusable"), strict=True):
+            of_row = [v for v in lost if v.contestants == (who,) and (not tag or lost.tag(v, tag) == value)]
+            assert unusable == len(of_row), (name, who, value)
+        assert "unusable" not in made[f"{name} human"].columns or not any(made[f"{name} human"].column("unusable"))
+
+
 def test_quadrants_at_given_values_and_without_a_score():
     rows = [("a", 6.5, 1.5), ("b", 6.5, 0.5), ("c", 3.0, 1.5), ("d", 3.0, 0.5), ("e", 2.0, None)]
     table = build_quadrant_table(rows, split=(5.0, 1.0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from fullbench.benchmarks.mllm_judge import own_prompt_wording_and_criteria, rev
 from fullbench.benchmarks.mllm_judge.benchmark_definition import mllm_judge
 from fullbench.benchmarks.mllm_judge.item_and_verdict_loader import SAMPLE
 from fullbench.benchmarks.mllm_judge.release.release_row import Review
-from fullbench.benchmarks.mllm_judge.tables import family_members
+from fullbench.benchmarks.mllm_judge.tables import family_members, score_gap_table
 from fullbench.core.model import Reply
 from fullbench.core.verdict_record import Record
 from fullbench.judges.model_written_texts_for_experiments import Describing, Lengthening
@@ -215,6 +216,19 @@ def test_tables_of_the_sample():
         "unusable",
     } <= names
     assert compare_with_people(record).judges == ["chance", "length", "reference"]
+
+
+def test_bias_by_contestant_counts_unusable_scores():
+    record = mllm_judge.record()
+    verdicts = [
+        replace(verdict, marks=None, fault="abstained") if verdict.judge == "length" and place % 2 else verdict
+        for place, verdict in enumerate(record)
+    ]
+    found = score_gap_table(compare_with_people(Record(tuple(verdicts), record.items, record.responses)))
+    lost = Counter((v.judge, v.contestants[0]) for v in verdicts if v.fault and len(v.contestants) == 1)
+    for judge, contestant, unusable in zip(*map(found.column, ("judge", "contestant", "unusable")), strict=True):
+        assert unusable == lost[judge, contestant]
+    assert sum(found.column("unusable")) > 0
 
 
 def test_a_family_is_the_model_itself_or_a_known_relative():

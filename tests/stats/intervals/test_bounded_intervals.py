@@ -28,7 +28,7 @@ def test_means_and_errors_of_marks_never_leave_their_scale(items):
 def test_two_seeds_of_a_category_stay_between_one_and_ten():
     marks = [Mark(f"i{place}", f"s{place}", f"t{place // 2}", "c", dialogue=False, value=value)
              for place, value in enumerate((1.0, 6.0, 9.0, 9.5))]  # fmt: skip
-    found = Marks("model", marks, 0)
+    found = Marks("model", marks)
     for estimate in (found.task("t0"), found.category("c"), found.average(), found.question_mean()):
         assert 1 <= estimate.low < estimate.value < estimate.high <= 10
     assert found.task("t0").value == 3.5

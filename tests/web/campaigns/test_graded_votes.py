@@ -18,7 +18,7 @@ from fullbench.web.campaigns.tasks.task_kind_base import Rules
 from fullbench.web.campaigns.tasks.task_kinds import Pair
 from fullbench.web.campaigns.votes.counted_vote_loader import load_counted_votes
 from fullbench.web.campaigns.votes.leaderboard_and_task_list import label_text
-from fullbench.web.campaigns.votes.progress_annotator_agreement_and_joined_votes import agreement_table
+from fullbench.web.campaigns.votes.progress_annotator_agreement_and_joined_votes import agreement_table, task_items
 from fullbench.web.campaigns.votes.vote_export import export_to_ledger, picture_finder
 from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater
@@ -131,10 +131,12 @@ def test_several_people_agree_by_level(app):
     assert len(given) >= 12
     with read_transaction(app.state.engine) as connection:
         counted = load_counted_votes(connection, made)
-        table = agreement_table(made, [one for one in counted if one.label is not None])
+        items = task_items(connection, made)
+        table = agreement_table(made, [one for one in counted if one.label is not None], items)
         texts = {label_text(made, contents[0], one.label) for one in counted}
     assert texts >= {"model-one is much better", "a tie"}
     assert "ordinal" in str(table.rows[0][0])
+    assert sorted(items.values()) == [f"item-{number}" for number in range(4)]
     found = table.rows[0][1].value
     units = {}
     for (name, _), level in given.items():

@@ -217,6 +217,17 @@ def everything(path, app):
                 yield f"API card of {listed['judge']}", card, listed["judge"], ""
 
 
+def tables_without_unusable_verdicts(tables):
+    """Return the tables about a judge's contestants that do not count its unusable verdicts, which are on pairs."""
+    names = []
+    for table in tables:
+        heads = [head["key"] if isinstance(head, dict) else str(head) for head in table["columns"]]
+        has_numbers = any(isinstance(cell, dict | float) for row in table["rows"] for cell in row)
+        if ", pair" in table["name"] and "contestant" in heads and has_numbers and "unusable" not in heads:
+            names.append(table["name"])
+    return names
+
+
 def check(database, folder, seed):
     path = folder / "l"
     drawn = random_ledger(path, seed)
@@ -224,6 +235,8 @@ def check(database, folder, seed):
     shown = defaultdict(dict)
     for output, tables, judge, criterion in everything(path, app):
         notes = {table["name"]: table["notes"] for table in tables}
+        if judge == "wordy" and "board" in output:
+            assert tables_without_unusable_verdicts(tables) == [], drawn
         for table in tables:
             twin = notes.get(table["name"].removesuffix(", shares and means"), [])
             for name, cell in named_cells(table | {"notes": [*table["notes"], *twin]}, judge, criterion):

@@ -15,9 +15,9 @@ from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
-from fullbench.stats.agreement.many_raters import Distance, krippendorff_alpha
+from fullbench.stats.agreement.many_raters import Distance, alpha_of_choices, krippendorff_alpha
 
-_ONE_SIDED = Note("among.one-sided")
+_BOTH_DIRECTIONS = Note("among.both-directions")
 
 
 def people_agreement_table(columns: Columns, *, seed: int = 0) -> Table:
@@ -43,7 +43,7 @@ def people_agreement_table(columns: Columns, *, seed: int = 0) -> Table:
                 rows.append([judge, criterion, spec, raters, len(cast), alpha, agreement_of_people(vote_lists, items)])
     notes = [
         Note("among.what"),
-        *([_ONE_SIDED] if any(form_of(str(row[2])) == "choice" for row in rows) else []),
+        *([_BOTH_DIRECTIONS] if any(form_of(str(row[2])) == "choice" for row in rows) else []),
         *gaps.notes,
     ]
     heads = table_columns(
@@ -67,14 +67,16 @@ def _votes_by_response_set(columns: Columns) -> dict[tuple[object, ...], VoteLis
 
 
 def _alpha_of_votes(spec: str, vote_lists: list[VoteList], items: list[object], seed: int) -> Estimate:
+    if form_of(spec) == "choice":
+        return alpha_of_choices(vote_lists, items, resamples=300, seed=seed)
     units: list[int] = []
     clusters: list[object] = []
     marks: list[float] = []
-    distance: Distance = "nominal" if form_of(spec) in {"choice", "yes-no"} else "ordinal"
+    distance: Distance = "nominal" if form_of(spec) == "yes-no" else "ordinal"
     codes: dict[tuple[float, ...], float] = {}
     for vote_list, item in zip(vote_lists, items, strict=True):
         first = len(clusters)
-        # Choices: one unit per response set, each distinct vote a category. Scores: one unit per response.
+        # Yes or no: each distinct vote is a category. Scores: one unit per response.
         clusters += [item] * (1 if distance == "nominal" else len(vote_list[0]))
         for vote in vote_list:
             if distance == "nominal":

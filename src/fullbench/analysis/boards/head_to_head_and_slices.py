@@ -93,19 +93,9 @@ def win_matrix(board: Board) -> Slice | None:
         "column": AGAINST_LABEL,
         "value": WON_LABEL,
     }
-    return Slice(
-        Table(
-            "wins",
-            Note("slices.title.who-beats-whom"),
-            table_columns("contestant", *map(data_column, best_contestants)),
-            cells,
-            notes,
-            {},
-            hint,
-        ),
-        [hint],
-        best_contestants,
-    )
+    columns = table_columns("contestant", *map(data_column, best_contestants))
+    table = Table("wins", Note("slices.title.who-beats-whom"), columns, cells, notes, {}, hint)
+    return Slice(with_unusable_column(table, unusable_counts(board.columns)), [hint], best_contestants)
 
 
 def _win_share_against(board: Board, name: str, rival: str) -> Estimate | None:
@@ -220,6 +210,7 @@ def _chart_hints(rows: Sequence[Sequence[Cell]], heads: list[str], tag: str, wha
 def mark_distributions(board: Board) -> Iterator[Slice]:
     """Yield per ballot how often each mark was given, and the share of marks that reach each threshold."""
     for ballot, mark_values in _marks_by_ballot(board):
+        counts = unusable_counts(board.columns.where(ballot=ballot))
         levels = [float(level) for level in np.unique(mark_values.value)]
         if not 2 <= len(levels) <= LEVELS:
             continue
@@ -257,4 +248,5 @@ def mark_distributions(board: Board) -> Iterator[Slice]:
         ):
             hint = {"kind": kind, "label": "contestant", "x": x, "value": value}
             columns = table_columns("contestant", x, value)
-            yield Slice(Table(f"{name} {ballot}", title, columns, rows, notes, {"ballot": ballot}, hint), [hint])
+            table = Table(f"{name} {ballot}", title, columns, rows, notes, {"ballot": ballot}, hint)
+            yield Slice(with_unusable_column(table, counts), [hint])

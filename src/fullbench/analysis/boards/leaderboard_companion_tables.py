@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -19,6 +19,12 @@ from fullbench.analysis.boards.leaderboard import (
 )
 from fullbench.analysis.boards.matches_from_verdicts import RULES, Matches, select_judge
 from fullbench.analysis.boards.style_control_tables import length_controlled_table, style_tables
+from fullbench.analysis.boards.unusable_verdicts_and_bounds_by_contestant import (
+    unusable_counts,
+    unusable_counts_of_pairs,
+    unusable_verdicts,
+    with_unusable_column,
+)
 from fullbench.analysis.people.joined_votes import merge_lead_verdicts
 from fullbench.analysis.scope_suffixes_of_table_titles import title_with_scope
 from fullbench.columns.column_builder import columns_from_verdicts
@@ -73,20 +79,40 @@ def _board_tables(
     main = replace(main, notes=[*main.notes, *further_notes(leaderboard.matches, ratings)])
     if not len(leaderboard.matches):
         return [main]
+    names, reference = leaderboard.matches.names, leaderboard.settings.reference
+    counts, lost = unusable_counts(leaderboard.columns), unusable_verdicts(leaderboard.columns)
+    of_pairs = unusable_counts_of_pairs(lost, names)
+    against_reference = {name: of_pairs[name, reference] for name in names} if reference in names else {}
+    style, ratings_of_style = style_tables(record, leaderboard)
     shown_tables = [
         main,
-        rule_effect_table(columns, leaderboard),
-        win_table(leaderboard.matches),
-        fit_table(leaderboard),
+        with_unusable_column(rule_effect_table(columns, leaderboard), counts),
+        with_unusable_column(win_table(leaderboard.matches), of_pairs, ("contestant", "against")),
+        with_unusable_column(fit_table(leaderboard), of_pairs, ("contestant", "against")),
+        style,
+        with_unusable_column(ratings_of_style, counts),
+        with_unusable_column(length_controlled_table(record, leaderboard), against_reference),
     ]
-    shown_tables += [*style_tables(record, leaderboard), length_controlled_table(record, leaderboard)]
-    if tag is None:
-        return shown_tables
-    shown_tables.append(family_win_table(record, leaderboard.matches, tag))
-    reference = leaderboard.settings.reference
-    if reference in leaderboard.matches.names:
-        shown_tables.append(family_win_table(record, leaderboard.matches, tag, reference))
-    return shown_tables
+    return shown_tables if tag is None else [*shown_tables, *_family_tables(record, leaderboard, tag, lost)]
+
+
+def _family_tables(
+    record: Record, leaderboard: Board, tag: str, lost: Sequence[tuple[str, list[str]]]
+) -> Iterator[Table]:
+    """Yield the win rates in each family of items; `lost` are the item and contestants of unusable verdicts."""
+    names, reference = leaderboard.matches.names, leaderboard.settings.reference
+    by_family: dict[str, list[tuple[str, list[str]]]] = defaultdict(list)
+    for item, shown in lost:
+        by_family[record.items[item].tags.get(tag, "") if item in record.items else ""].append((item, shown))
+    labels = (tag, "contestant")
+    counts = Counter(
+        (family, name) for family, verdicts in by_family.items() for _, shown in verdicts for name in shown
+    )
+    yield with_unusable_column(family_win_table(record, leaderboard.matches, tag), counts, labels)
+    if reference in names:
+        of_pairs = {family: unusable_counts_of_pairs(verdicts, names) for family, verdicts in by_family.items()}
+        counts = Counter({(family, name): of_pairs[family][name, reference] for family in of_pairs for name in names})
+        yield with_unusable_column(family_win_table(record, leaderboard.matches, tag, reference), counts, labels)
 
 
 def rule_effect_table(columns: Columns, leaderboard: Board) -> Table:

@@ -6,8 +6,10 @@ The bounds (Manski 1989, doi:10.2307/145818) let every unusable verdict count fu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 
@@ -24,6 +26,8 @@ from fullbench.stats.people.voted_versus_unvoted_row_test import differing_varia
 _SHOWN = 3
 """Contestants that the note names."""
 
+Labels = tuple[str, ...]
+
 
 def unusable_counts(columns: Columns) -> dict[str, int]:
     """Return the number of unusable verdicts that show each contestant. Verdicts that wait for people do not count."""
@@ -33,11 +37,43 @@ def unusable_counts(columns: Columns) -> dict[str, int]:
     return {name: int(count) for name, count in zip(part.names["contestant"], counts.tolist(), strict=False) if count}
 
 
-def with_unusable_column(table: Table, counts: Mapping[str, int]) -> Table:
-    """Add a last column with the unusable verdicts that show each contestant, if there are any."""
+def unusable_verdicts(columns: Columns) -> list[tuple[str, list[str]]]:
+    """Return the item and the contestants of every counted unusable verdict."""
+    part, is_unusable = _counted_verdicts(columns)
+    part = part.rows(is_unusable)
+    items, names, start = part.names["item"], part.names["contestant"], part.start.tolist()
+    shown = [names[code] for code in part.contestant.tolist()]
+    return [(items[code], shown[start[row] : start[row + 1]]) for row, code in enumerate(part.item.tolist())]
+
+
+def unusable_counts_of_pairs(verdicts: Sequence[tuple[str, Sequence[str]]], names: Sequence[str]) -> Counter[Labels]:
+    """Return the number of unusable verdicts that a match of two contestants lacks.
+
+    These are verdicts that show both of them, or that mark a single response of one of them.
+    """
+    counts = Counter(pair for _, shown in verdicts for pair in permutations(shown, 2))
+    single = Counter(shown[0] for _, shown in verdicts if len(shown) == 1)
+    counts.update({(one, two): single[one] + single[two] for one, two in permutations(names, 2)})
+    return counts
+
+
+def with_unusable_column(
+    table: Table, counts: Mapping[str, int] | Mapping[Labels, int], labels: Sequence[str] = ("contestant",)
+) -> Table:
+    """Add a last column with the unusable verdicts behind each row, if there are any.
+
+    Args:
+        table: Table with a row for each contestant, or for each combination of the labels.
+        counts: Unusable verdicts by contestant, or by the values of several labels.
+        labels: Columns that say which verdicts a row is about.
+    """
+    by_row = [
+        counts.get(row[0] if len(row) == 1 else row, 0)  # type: ignore[call-overload]
+        for row in zip(*(map(str, table.column(label)) for label in labels), strict=True)
+    ]
     if not any(counts.values()):
         return table
-    rows = [[*row, counts.get(str(name), 0)] for row, name in zip(table.rows, table.column("contestant"), strict=True)]
+    rows = [[*row, count] for row, count in zip(table.rows, by_row, strict=True)]
     return replace(table, columns=(*table.columns, *table_columns("unusable")), rows=rows)
 
 

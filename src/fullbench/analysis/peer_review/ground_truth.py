@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from fullbench.analysis.item_clustered_means_and_shares import mean_estimate
+from fullbench.analysis.item_clustered_means_and_shares import mean_estimate, scale_of
 from fullbench.analysis.peer_review.reviews_from_record import TRUTHS
 from fullbench.analysis.people.joined_votes import RULE_DESCRIPTIONS, form_of, join_record_votes
 from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL
@@ -126,7 +126,11 @@ def _mean_marks(record: Record) -> tuple[dict[str, float], dict[str, Estimate], 
     names, who = np.unique([name for name, _, _ in rows], return_inverse=True)
     pictures, place = np.unique([picture for _, _, picture in rows], return_inverse=True)
     marks = np.array([mark for _, mark, _ in rows])
-    estimates = {str(name): mean_estimate(marks[who == code], place[who == code]) for code, name in enumerate(names)}
+    (spec,) = {verdict.ballot for verdict in record}
+    scale = (0.0, 1.0) if form_of(spec) == "choice" else scale_of(spec)
+    estimates = {
+        str(name): mean_estimate(marks[who == code], place[who == code], scale) for code, name in enumerate(names)
+    }
     scores = {name: estimate.value for name, estimate in estimates.items()}
     if len(pictures) < 2:
         return scores, estimates, None

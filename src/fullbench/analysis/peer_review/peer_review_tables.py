@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,6 +12,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from fullbench.analysis import standard_verdict_tables
+from fullbench.analysis.boards.unusable_verdicts_and_bounds_by_contestant import with_unusable_column
 from fullbench.analysis.peer_review.ground_truth import (
     Truth,
     outcome_for_first,
@@ -48,6 +49,7 @@ from fullbench.analysis.peer_review.truth_correlation_by_method_and_settings imp
     sample_size_table,
 )
 from fullbench.analysis.summary.paper_study_summary_with_main_table import paper_source
+from fullbench.analysis.views.view_verdict_helpers import WAITS
 from fullbench.core.built_in_table_columns import influence_column, table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.rubric import CORRECTNESS, VISUAL
@@ -103,13 +105,20 @@ def _outside_judges(record: Record) -> list[str]:
 def _win_share_table(record: Record, judge: str) -> Table:
     rows: list[list[Cell]] = [[name, share] for name, share in _win_shares(record).items()]
     note = Note("peers.tables.this-judge-ruled-on-the")
-    return Table(
-        f"won by {judge}",
-        Note("peers.tables.title.share-of-reviews-won-by", judge=judge),
-        table_columns("contestant", "won"),
-        rows,
-        [note],
-    )
+    title = Note("peers.tables.title.share-of-reviews-won-by", judge=judge)
+    table = Table(f"won by {judge}", title, table_columns("contestant", "won"), rows, [note])
+    return with_unusable_column(table, _unusable_reviews(record))
+
+
+def _unusable_reviews(record: Record) -> Counter[str]:
+    """Return the number of reviews of each contestant that are unusable."""
+    return Counter(
+        name
+        for verdict in record
+        if verdict.fault is not None and verdict.text != WAITS and verdict.judge not in TRUTHS
+        and verdict.criterion in {CORRECTNESS, VISUAL} and len(verdict.contestants) == 2
+        for name in verdict.contestants
+    )  # fmt: skip
 
 
 def _review_tables(
@@ -124,7 +133,9 @@ def _review_tables(
     if not len(reviews):
         return [*_no_ranking_tables(record), *(table for table in extra_tables if table.rows)]
     makers: dict[str, Callable[[Reviews], Table]] = {
-        "ranking": partial(_ranking_table, truth=truth, terms=terms),
+        "ranking": lambda reviews: with_unusable_column(
+            _ranking_table(reviews, truth=truth, terms=terms), _unusable_reviews(record)
+        ),
         "order": partial(known_order_table, best_first=best_first, terms=terms),
         "warnings": partial(bias_warning_table, terms=terms, truth=truth, families=families),
         "reviewers": partial(_reviewer_table, terms=terms),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,6 +12,7 @@ from statistics import fmean
 from fullbench.analysis import standard_verdict_tables
 from fullbench.analysis.agreement import critic_with_people as agreement
 from fullbench.analysis.agreement import repeats_and_orders
+from fullbench.analysis.boards.unusable_verdicts_and_bounds_by_contestant import with_unusable_column
 from fullbench.analysis.item_clustered_means_and_shares import Gaps, scale_of
 from fullbench.analysis.scored_answer_split_for_critic_training import seed_of
 from fullbench.analysis.summary.judge_trust import baselines_last
@@ -22,6 +23,7 @@ from fullbench.benchmarks.alignmmbench.release_files import BALLOT
 from fullbench.benchmarks.alignmmbench.task_names import CATEGORIES, TASKS, Category
 from fullbench.core.built_in_table_columns import data_column, table_columns
 from fullbench.core.estimate import Estimate
+from fullbench.core.item import Item
 from fullbench.core.table import Cell, Table, sort_value
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
@@ -79,13 +81,16 @@ def judge_tables(
         [(line.name, line.average, line.alignment) for line in ranked_lines], split=split, source=judge
     )
     ranked_marks = [line.marks for line in ranked_lines]
+    unusable = {sheet.contestant: sheet.unusable_count for sheet in sheets}
+    by_task = Counter((sheet.contestant, task) for sheet in sheets for task, _ in sheet.unusable)
+    by_category = Counter((sheet.contestant, category) for sheet in sheets for _, category in sheet.unusable)
     return [
-        _task_profile_table(judge, ranked_lines),
+        with_unusable_column(_task_profile_table(judge, ranked_lines), unusable),
         _leaderboard_table(judge, ranked_lines, gaps),
-        _category_table(judge, ranked_marks, seed),
-        _task_means_table(judge, ranked_marks, seed),
-        _alignment_table(judge, ranked_marks, seed),
-        quadrant_table,
+        with_unusable_column(_category_table(judge, ranked_marks, seed), by_category, ("contestant", "category")),
+        with_unusable_column(_task_means_table(judge, ranked_marks, seed), by_task, ("contestant", "task")),
+        with_unusable_column(_alignment_table(judge, ranked_marks, seed), unusable),
+        with_unusable_column(quadrant_table, unusable),
     ]
 
 
@@ -242,11 +247,15 @@ def _with_task_criterion(record: Record, verdict: Verdict) -> Verdict:
 
 @dataclass(frozen=True)
 class Marks:
-    """All marks by one judge for one contestant, and the number of unusable verdicts."""
+    """All marks by one judge for one contestant, and the task and category of every unusable verdict."""
 
     contestant: str
     marks: Sequence[Mark]
-    unusable_count: int
+    unusable: Sequence[tuple[str, str]] = ()
+
+    @property
+    def unusable_count(self) -> int:
+        return len(self.unusable)
 
     @property
     def tasks(self) -> list[str]:
@@ -312,24 +321,27 @@ def marks_by_contestant(record: Record, judge: str) -> Mapping[str, Marks]:
     """Return a judge's marks of each contestant on the ballot from 1 to 10."""
     score_verdicts = record.where(lambda verdict: len(verdict.contestants) == 1, judge=judge, ballot=BALLOT.spec)
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    unusable_counts: dict[str, int] = defaultdict(int)
+    unusable: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for verdict in score_verdicts:
         (contestant,) = verdict.contestants
         if verdict.marks is None:
-            unusable_counts[contestant] += 1
+            unusable[contestant].append(_task_and_category(record.items.get(verdict.item)))
         else:
             values[contestant][verdict.item].append(verdict.marks[0])
     return {
-        name: Marks(
-            name, [_mean_mark(record, item, scores) for item, scores in values[name].items()], unusable_counts[name]
-        )
+        name: Marks(name, [_mean_mark(record, item, scores) for item, scores in values[name].items()], unusable[name])
         for name in score_verdicts.contestants
     }
 
 
 def _mean_mark(record: Record, name: str, scores: Sequence[float]) -> Mark:
     item = record.items.get(name)
+    task, category = _task_and_category(item)
     if item is None:
-        return Mark(name, name, "overall", "", False, fmean(scores))
-    task, category = item.tags.get("task") or "overall", item.tags.get("category", "")
+        return Mark(name, name, task, category, False, fmean(scores))
     return Mark(name, seed_of(item), task, category, len(item.turns) > 1, fmean(scores))
+
+
+def _task_and_category(item: Item | None) -> tuple[str, str]:
+    tags = {} if item is None else item.tags
+    return tags.get("task") or "overall", tags.get("category", "")

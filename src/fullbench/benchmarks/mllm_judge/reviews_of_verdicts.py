@@ -141,7 +141,9 @@ def _grade_deviation(reviews: Record, record: Record) -> Estimate | None:
         for grades_by_case in grades.values()
         if len(grades_by_case) > 1
     ]
-    return _estimate_or_none(lambda: bootstrap(weighted_mean, spread)) if spread else None
+    scale = item_clustered_means_and_shares.scale_of(REVIEW_BALLOTS[REASONS].spec)
+    most = None if scale is None else (0.0, (scale[1] - scale[0]) / 2)
+    return _estimate_or_none(lambda: bootstrap(weighted_mean, spread, within=most)) if spread else None
 
 
 def mean_deviation(marks: Sequence[float]) -> float:
@@ -194,7 +196,7 @@ def change_table(record: Record) -> Table:
                         before,
                         criterion,
                         ballot,
-                        _mean_difference(marks, (before, after), cases, verdicts_by_case),
+                        _mean_difference(marks, (before, after), cases, verdicts_by_case, criterion),
                     ]
                 )
     note = Note("mllm-judge.reviews.changes")
@@ -216,10 +218,15 @@ def _mean_difference(
     judges: tuple[str, str],
     cases: Sequence[str],
     verdicts_by_case: Mapping[str, Verdict],
+    criterion: str,
 ) -> Estimate:
     before, after = (marks[judge] for judge in judges)
     item_clusters = [verdicts_by_case[case].item if case in verdicts_by_case else case for case in cases]
-    return bootstrap(weighted_mean, [fmean(after[case]) - fmean(before[case]) for case in cases], cluster=item_clusters)
+    scale = item_clustered_means_and_shares.scale_of(REVIEW_BALLOTS[criterion].spec)
+    return bootstrap(
+        weighted_mean, [fmean(after[case]) - fmean(before[case]) for case in cases], cluster=item_clusters,
+        within=item_clustered_means_and_shares.difference_scale(scale),
+    )  # fmt: skip
 
 
 def hallucination_table(record: Record) -> Table:

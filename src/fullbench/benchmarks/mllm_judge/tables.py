@@ -11,10 +11,12 @@ import numpy as np
 
 from fullbench.analysis import item_clustered_means_and_shares, standard_verdict_tables
 from fullbench.analysis.agreement import among_people, by_tag, judges_with_people, repeats_and_orders
-from fullbench.analysis.agreement.judges_with_people import PeopleComparison
+from fullbench.analysis.agreement.judges_with_people import PeopleComparison, verdict_shape
 from fullbench.analysis.bias import judge_biases_compared_with_people
+from fullbench.analysis.boards.unusable_verdicts_and_bounds_by_contestant import with_unusable_column
 from fullbench.analysis.summary.judge_trust import baselines_last
 from fullbench.analysis.summary.paper_study_summary_with_main_table import paper_source, spread_rows
+from fullbench.analysis.views.view_verdict_helpers import WAITS
 from fullbench.benchmarks.mllm_judge import reviews_of_verdicts
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.core.built_in_table_columns import data_column, table_columns
@@ -282,6 +284,12 @@ def score_gap_table(comparison: PeopleComparison) -> Table:
                     ),
                 ]
             )
+    counts = Counter(
+        (verdict.judge, verdict.contestants[0])
+        for verdict in comparison.record
+        if verdict.fault is not None and verdict.text != WAITS and verdict_shape(verdict) == "scores"
+    )
     title = Note("mllm-judge.drawings.title.bias-by-contestant")
     hint = {"kind": "heat", "row": "judge", "column": "contestant", "value": "difference"}
-    return Table("bias by contestant", title, table_columns("judge", "contestant", "difference"), rows, (), {}, hint)
+    table = Table("bias by contestant", title, table_columns("judge", "contestant", "difference"), rows, (), {}, hint)
+    return with_unusable_column(table, counts, ("judge", "contestant"))

@@ -16,7 +16,7 @@ from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats, Ints, Numbers, finite_column, label_codes
 from fullbench.stats.intervals import statistics_for_bootstrap
 from fullbench.stats.intervals.bootstrap_and_jackknife import bootstrap
-from fullbench.stats.intervals.cluster_intervals import cluster_mean
+from fullbench.stats.intervals.cluster_intervals import FROM_ZERO, cluster_mean
 
 
 @dataclass(frozen=True)
@@ -193,6 +193,7 @@ def alignment_score(
         resamples=resamples,
         level=level,
         seed=bootstrap_seed,
+        within=FROM_ZERO,
     )
     alone = int((~several).sum())
     as_zero = alone if one_variant == "zero" else 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, Unpack
 
 import numpy as np
@@ -104,6 +106,35 @@ def krippendorff_alpha(
         return value
 
     return bootstrap(statistic, pairs.reshape(len(table), -1), within=SIGNED_SCALE, **options)
+
+
+def alpha_of_choices(
+    votes: Sequence[Sequence[tuple[float, ...]]], cluster: Sequence[object], **options: Unpack[Options]
+) -> Estimate:
+    """Return Krippendorff's nominal alpha of choices between responses.
+
+    Each set of responses counts in every rotation, so that all of its responses are equally likely to win by chance.
+    Otherwise alpha would depend on the order of the responses, such as that of their contestants' names.
+
+    Args:
+        votes: For each set of responses, the marks that each person gave.
+        cluster: Label of each set; sets of one label, such as those of one item, are resampled together.
+
+    >>> wins, loses = (1.0, 0.0), (0.0, 1.0)
+    >>> round(alpha_of_choices([[wins, wins], [wins, loses], [wins, wins]], ["i", "j", "k"]).value, 3)
+    0.389
+    """
+    codes: dict[tuple[float, ...], float] = {}
+    units, marks, labels = [], [], []
+    for vote_list, label in zip(votes, cluster, strict=True):
+        for turn in range(len(vote_list[0])):
+            for vote in vote_list:
+                units.append(len(labels))
+                marks.append(codes.setdefault((*vote[turn:], *vote[:turn]), float(len(codes))))
+            labels.append(label)
+    _, label_numbers = label_codes(labels)
+    found = krippendorff_alpha(units, marks, **{**options, "cluster": label_numbers})
+    return replace(found, n=sum(len(vote_list) > 1 for vote_list in votes))
 
 
 def _select_labels(labels: Labels, keep: npt.NDArray[np.bool_]) -> Labels:

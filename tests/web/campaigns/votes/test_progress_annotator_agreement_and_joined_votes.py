@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
+import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
+from fullbench.analysis.agreement.among_people import people_agreement_table
+from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Table
+from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.web.campaigns.campaigns import Campaign
 from fullbench.web.campaigns.tasks.task_kind_base import Rules
 from fullbench.web.campaigns.votes import leaderboard_and_task_list, progress_annotator_agreement_and_joined_votes
 from fullbench.web.campaigns.votes.counted_vote_loader import Vote
+from fullbench.web.campaigns.votes.progress_annotator_agreement_and_joined_votes import agreement_table
 
 STUDY = Campaign("s", "s", "pair", Rules("choice+tie"), "", 2, 2, "majority", 60, 0, 0.7, False, 0, 0, 0, "open", 0.0)
 
@@ -33,15 +41,34 @@ def figures(table):
 
 def test_two_people_meet_cohen():
     ann, bob = "AABBATABBA", "AABAATABBB"
-    table = figures(progress_annotator_agreement_and_joined_votes.agreement_table(STUDY, votes(ann=ann, bob=bob)))
+    table = figures(agreement_table(STUDY, votes(ann=ann, bob=bob)))
     same = table["pairs of votes that say the same"]
     assert (same.value, same.n) == (0.8, 10)
     fleiss = table["Fleiss' kappa (first 2 votes of each task)"]
     assert fleiss.value == pytest.approx(cohen_kappa_score(list(ann), list(bob)), abs=0.02)
 
 
+def test_a_campaign_and_a_report_of_its_votes_agree():
+    """Four tasks on each of nine items, easy or hopeless: one alpha and one share, with one interval each."""
+    rng = np.random.default_rng(8)
+    pairs, marks = list(combinations("pqrs", 2))[:4], {"A": (1.0, 0.0), "B": (0.0, 1.0), "T": (0.5, 0.5)}
+    chances = [[0.9, 0.05, 0.05] if item % 2 else [0.4, 0.4, 0.2] for item in range(9) for _ in pairs]
+    said = {who: "".join(rng.choice(list("ABT"), p=chance) for chance in chances) for who in ("ann", "bob", "eve")}
+    items = {task: f"i{task // len(pairs)}" for task in range(len(chances))}
+    shown = figures(agreement_table(STUDY, votes(**said), items))
+    verdicts = [
+        Verdict(f"c{task}", PEOPLE, items[task], pairs[task % len(pairs)], "choice+tie", marks=marks[letter], rater=who)
+        for who, letters in said.items() for task, letter in enumerate(letters)
+    ]  # fmt: skip
+    (row,) = people_agreement_table(columns_from_verdicts(Record(tuple(verdicts)))).rows
+    assert shown["Krippendorff's alpha (nominal)"] == row[-2]
+    assert shown["pairs of votes that say the same"] == row[-1]
+    assert (row[-1].units, row[-1].n) == (9, 36)
+    assert shown["Fleiss' kappa (first 2 votes of each task)"].units == 9
+
+
 def test_no_agreement_is_said_not_made_up():
-    table = progress_annotator_agreement_and_joined_votes.agreement_table(STUDY, votes(ann="AAA"))
+    table = agreement_table(STUDY, votes(ann="AAA"))
     assert [value for _, value in table.rows] == [None, None, None]
     assert len(table.notes) == 3 or len(table.notes) == 2
 

@@ -289,7 +289,9 @@ def _board_values(
     boards = leaderboard_and_task_list.contestant_tables(connection, campaign)
     tables = [
         *boards,
-        progress_annotator_agreement_and_joined_votes.agreement_table(campaign, counted_votes)
+        progress_annotator_agreement_and_joined_votes.agreement_table(
+            campaign, counted_votes, progress_annotator_agreement_and_joined_votes.task_items(connection, campaign)
+        )
         if counted_votes
         else None,
         progress_annotator_agreement_and_joined_votes.annotator_table(counted_votes, known_votes, people),

@@ -8,17 +8,16 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import median
 
-import numpy as np
 from sqlalchemy import Connection, func, select
 
-from fullbench.analysis import item_clustered_means_and_shares
+from fullbench.analysis.agreement.with_single_votes import agreement_of_people
 from fullbench.analysis.item_clustered_means_and_shares import Gaps
 from fullbench.core.ballot import is_graded
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note, word_note
-from fullbench.stats.agreement.many_raters import Distance, fleiss_kappa, krippendorff_alpha
+from fullbench.stats.agreement.many_raters import Distance, alpha_of_choices, fleiss_kappa, krippendorff_alpha
 from fullbench.stats.agreement.vote_rules_and_dawid_skene import Consensus, dawid_skene, majority_labels
 from fullbench.stats.intervals.share_intervals import wilson_interval
 from fullbench.web.campaigns.campaign_tables import members, slots, tasks, votes
@@ -84,24 +83,40 @@ def _rated_units(campaign: Campaign, counted_votes: Sequence[Vote]) -> tuple[lis
     return [unit for unit, _ in rows], [mark for _, mark in rows]
 
 
-def agreement_table(campaign: Campaign, counted_votes: Sequence[Vote]) -> Table:
-    """Return Krippendorff's alpha, Fleiss' kappa, and the share of agreeing pairs of votes."""
+def task_items(connection: Connection, campaign: Campaign) -> dict[int, str]:
+    """Return the item of every task with several votes, by the number of the task."""
+    query = select(tasks.c.id, tasks.c.content["item"]["id"].as_string())
+    rows = connection.execute(query.where(tasks.c.study == campaign.id, tasks.c.voted > 1))
+    return {task: item for task, item in rows if item is not None}
+
+
+def agreement_table(campaign: Campaign, counted_votes: Sequence[Vote], items: Mapping[int, str] | None = None) -> Table:
+    """Return Krippendorff's alpha, Fleiss' kappa, and the share of agreeing pairs of votes.
+
+    Args:
+        campaign: Campaign of the votes.
+        counted_votes: Votes on its tasks.
+        items: Item of each task; tasks on one item stay together in all intervals. Default: each task is an item.
+    """
+    item_of_task = items or {}
     units, marks = _rated_units(campaign, counted_votes)
     distance: Distance = "ordinal" if _is_ordered(campaign) else "nominal"
     first = _first_ratings(units, marks, campaign.votes)
     metrics = {
-        word_note(f"Krippendorff's alpha ({distance})"): lambda: krippendorff_alpha(
-            units, marks, distance=distance, resamples=300
+        word_note(f"Krippendorff's alpha ({distance})"): lambda: (
+            _alpha_of_choices(campaign, counted_votes, item_of_task)
+            if campaign.kind_name == "pair" and distance == "nominal"
+            else _alpha(units, marks, distance, item_of_task)
         ),
-        word_note("pairs of votes that say the same"): lambda: _pairs_same(counted_votes),
+        word_note("pairs of votes that say the same"): lambda: _pairs_same(counted_votes, item_of_task),
     }
     for name, further_distance in FURTHER.get(campaign.kind_name, {}).items():
         what = Note("web.people.quality.alpha-of",
                     figure=word_note(f"Krippendorff's alpha ({further_distance})"), what=word_note(name))  # fmt: skip
-        metrics[what] = partial(_further_alpha, counted_votes, name, further_distance)
+        metrics[what] = partial(_further_alpha, counted_votes, name, further_distance, item_of_task)
     if campaign.votes > 1:
         kappa = Note("web.people.quality.kappa", n=campaign.votes)
-        metrics[kappa] = lambda: fleiss_kappa(*first, resamples=300)
+        metrics[kappa] = lambda: fleiss_kappa(*first, resamples=300, cluster=_unit_items(first[0], item_of_task))
     gaps = Gaps()
     rows: list[list[Cell]] = [[name, gaps.cell(name, compute)] for name, compute in metrics.items()]
     return Table(
@@ -109,13 +124,37 @@ def agreement_table(campaign: Campaign, counted_votes: Sequence[Vote]) -> Table:
     )
 
 
-def _further_alpha(counted_votes: Sequence[Vote], name: str, distance: Distance) -> Estimate:
+def _unit_items(units: Sequence[str], item_of_task: Mapping[int, str]) -> list[str]:
+    """Return the item of each unit, in the sorted order of the units. A unit begins with its task's number."""
+    numbers = [int(unit.partition(".")[0]) for unit in sorted(set(units))]
+    return [item_of_task.get(number, f"task {number}") for number in numbers]
+
+
+def _alpha(
+    units: Sequence[str], marks: Sequence[float], distance: Distance, item_of_task: Mapping[int, str]
+) -> Estimate:
+    cluster = _unit_items(units, item_of_task)
+    return krippendorff_alpha(units, marks, distance=distance, resamples=300, cluster=cluster)
+
+
+def _alpha_of_choices(campaign: Campaign, counted_votes: Sequence[Vote], item_of_task: Mapping[int, str]) -> Estimate:
+    votes_by_task: dict[int, list[tuple[float, ...]]] = defaultdict(list)
+    for vote in counted_votes:
+        marks = campaign.kind.marks(vote.label, campaign.rules, len(vote.display_order)) if vote.label else None
+        if marks:
+            votes_by_task[vote.task].append(marks)
+    several = {task: vote_list for task, vote_list in votes_by_task.items() if len(vote_list) > 1}
+    cluster = [item_of_task.get(task, f"task {task}") for task in several]
+    return alpha_of_choices(list(several.values()), cluster, resamples=300)
+
+
+def _further_alpha(
+    counted_votes: Sequence[Vote], name: str, distance: Distance, item_of_task: Mapping[int, str]
+) -> Estimate:
     ratings = [
         (str(vote.task), float(vote.answer[name])) for vote in counted_votes if vote.answer.get(name) is not None
     ]
-    return krippendorff_alpha(
-        [unit for unit, _ in ratings], [mark for _, mark in ratings], distance=distance, resamples=300
-    )
+    return _alpha([unit for unit, _ in ratings], [mark for _, mark in ratings], distance, item_of_task)
 
 
 def _first_ratings(units: Sequence[str], marks: Sequence[float], count: int) -> tuple[list[str], list[float]]:
@@ -132,19 +171,11 @@ def _first_ratings(units: Sequence[str], marks: Sequence[float], count: int) -> 
     return [unit for unit, _ in ratings], [mark for _, mark in ratings]
 
 
-def _pairs_same(counted_votes: Sequence[Vote]) -> Estimate:
-    """Pairs on one task are dependent, so tasks are the units."""
-    tasks_same, tasks_pairs = [], []
-    for labels in _by_task(counted_votes).values():
-        if len(labels) > 1:
-            tasks_pairs.append(len(labels) * (len(labels) - 1) // 2)
-            tasks_same.append(sum(count * (count - 1) // 2 for count in Counter(labels).values()))
-    same, pairs = np.array(tasks_same, dtype=np.float64), np.array(tasks_pairs, dtype=np.float64)
-    return (
-        item_clustered_means_and_shares.share_of_groups(same, pairs, np.arange(len(pairs)))
-        if len(pairs)
-        else wilson_interval(0, 0)
-    )
+def _pairs_same(counted_votes: Sequence[Vote], item_of_task: Mapping[int, str]) -> Estimate:
+    """Return the share of vote pairs that are equal, as reports of the votes do."""
+    several = {task: labels for task, labels in _by_task(counted_votes).items() if len(labels) > 1}
+    items = [item_of_task.get(task, f"task {task}") for task in several]
+    return agreement_of_people(list(several.values()), items) if several else wilson_interval(0, 0)
 
 
 def _by_task(counted_votes: Sequence[Vote]) -> dict[int, list[str]]:

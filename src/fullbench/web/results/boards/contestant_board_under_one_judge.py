@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
 from typing import Any, cast
 
 import numpy as np
@@ -194,8 +195,9 @@ def _name_family(linked_table: LinkedTable, family: Family) -> LinkedTable:
 
 
 def _link_slice(slice_: Slice, links: Sequence[Sequence[Filter | None]]) -> LinkedTable:
+    """Link the cells of a table; last columns without links, such as unusable verdicts, need none."""
     cell_links = [
-        [link if cell is not None else None for cell, link in zip(row, row_links, strict=True)]
+        [link if cell is not None else None for cell, link in zip_longest(row, row_links)]
         for row, row_links in zip(slice_.table.rows, links, strict=True)
     ]
     return LinkedTable(slice_.table, cell_links, slice_.charts)
@@ -212,8 +214,7 @@ def _win_links(slice_: Slice, row: Sequence[Cell], make_filter: partial[Filter],
 
 def _tag_links(slice_: Slice, row: Sequence[Cell], make_filter: partial[Filter]) -> list[Filter | None]:
     of_contestant = partial(make_filter, contestant=str(row[0]))
-    links = [of_contestant(), *(of_contestant(value=value) for value in slice_.labels), of_contestant()]
-    return [*links, *(None for _ in row[len(links) :])]
+    return [of_contestant(), *(of_contestant(value=value) for value in slice_.labels), of_contestant()]
 
 
 def link_faults(table: Table, link: str) -> LinkedTable:
