@@ -107,7 +107,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "discrimination",
         "judge alone", "accuracy on all pairs", "accuracy on voted pairs", "agreement on pairs",
         "agreement on scores", "agreement on rankings", "people replaced", "as near as a person",
-        "beyond chance",
+        "beyond chance", "chosen, ties counted", "chosen, ties left out",
     ),
     ("metric", "less"): (
         "mean rank", "beyond the honest rate",

@@ -139,25 +139,6 @@ def test_references_are_composed_from_captions_and_then_verified():
     assert made.items[0].reference == "A kite. 2"
     assert made.items[0].tags["verified"] == "no"
     assert made.failures == ["b: no caption, so there is nothing to write the reference from"]
-    assert (
-        prompt_styles_and_reference_correctness_by_caption.with_reference_label(made.items[0], "correct").tags[
-            "verified"
-        ]
-        == "yes"
-    )
-    with pytest.raises(InputError, match="unknown label"):
-        prompt_styles_and_reference_correctness_by_caption.with_reference_label(item, "fine")
-    good, bad = (
-        prompt_styles_and_reference_correctness_by_caption.with_reference_label(made.items[0], label)
-        for label in ("correct", "reference at fault")
-    )
-    table = prompt_styles_and_reference_correctness_by_caption.caption_ablation_table(
-        {"conditioned": [good, good, bad], "plain": [bad, made.items[0]]}
-    )
-    assert [(row[0], row[1].value, row[2]) for row in table.rows] == [
-        ("conditioned", pytest.approx(2 / 3), 0),
-        ("plain", 0, 1),
-    ]
 
 
 def votes(item: str, ups: int, of: int = 5) -> list[Verdict]:

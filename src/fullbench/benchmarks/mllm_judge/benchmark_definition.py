@@ -36,5 +36,6 @@ mllm_judge = Benchmark(
     asking=LazyFunction("fullbench.benchmarks.mllm_judge.own_prompt_wording_and_criteria:contestants_wording"),
     bring=LazyFunction("fullbench.benchmarks.mllm_judge.item_and_verdict_loader:bring"),
     reproduce=LazyFunction("fullbench.benchmarks.mllm_judge.reproduce.all_cells:reproduce"),
+    orders_of_paper="sorted",
     tasks={"agree": "whether a judge's ruling and its reasons hold"},
 )

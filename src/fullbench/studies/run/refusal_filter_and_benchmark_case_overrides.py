@@ -87,23 +87,20 @@ def exclude_answers(responses: Iterable[Response], leave_out: Sequence[str]) -> 
 
 
 class CaseOverrides(Protocol):
-    """Orders and criteria of a study, and whether its file sets them."""
+    """Criteria of a study, and whether its file sets them."""
 
-    @property
-    def orders(self) -> Orders: ...
     @property
     def criteria(self) -> tuple[str, ...]: ...
     @property
     def keys_in_file(self) -> frozenset[str]: ...
 
 
-def apply_case_overrides(cases: Iterable[Case], study: CaseOverrides) -> Iterator[Case]:
-    """Yield a benchmark's cases in the orders and criteria that a study file sets.
+def apply_case_overrides(cases: Iterable[Case], study: CaseOverrides, orders: Orders) -> Iterator[Case]:
+    """Yield a benchmark's cases in these orders, and by the criteria that a study file sets.
 
     Cases on the same responses must be adjacent. `sorted` and `shuffled` show each set of responses once, `all` in
     every order. A study's criteria may only replace `overall`.
     """
-    orders = study.orders if "orders" in study.keys_in_file else "both"
     if orders == "both":
         reordered_cases: Iterable[Case] = cases
     else:
