@@ -60,14 +60,12 @@ def lengthening_table(record: Record) -> Table:
             gain = item_clustered_means_and_shares.difference_estimate(after - before, items)
             rows.append([judge, who or ALL_CONTESTANTS, float(before.mean()), float(after.mean()), gain, gain.p])
     notes = [Note("experiments.gain")]
-    overall = [(row[0], row[4]) for row in rows if row[1] == ALL_CONTESTANTS]
+    overall = [(str(row[0]), row[4]) for row in rows if row[1] == ALL_CONTESTANTS and isinstance(row[4], Estimate)]
     if overall:
         judge, gain = max(overall, key=lambda entry: abs(entry[1].value))
         notes.insert(
-            0,
-            Note("experiments.gain.most",
-                 judge=judge, gain=gain.value, low=gain.low, high=gain.high, n=gain.n),
-        )  # fmt: skip
+            0, Note("experiments.gain.most", judge=judge, gain=gain.value, low=gain.low, high=gain.high, n=gain.n)
+        )
     title = Note("experiments.title.gain")
     columns = table_columns("judge", "contestant", "mean before", "mean after", "gain", "p")
     return Table("lengthening", title, columns, rows, notes, {}, {"kind": "bars", "label": "judge", "value": "gain"})
@@ -150,7 +148,7 @@ def _picture_mode_answer(rows: Sequence[Sequence[Cell]]) -> Note | None:
         estimates = [cell for cell in cells if isinstance(cell, Estimate)]
         if estimates and len(estimates) == len(cells):
             values = [
-                Note("experiments.picture-modes.value", mode=row[1], value=estimate.value)
+                Note("experiments.picture-modes.value", mode=word_note(str(row[1])), value=estimate.value)
                 for row, estimate in zip(own_rows, estimates, strict=True)
             ]
             return Note(
