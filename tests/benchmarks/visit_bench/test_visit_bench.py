@@ -17,6 +17,7 @@ from fullbench.benchmarks.visit_bench import (
 )
 from fullbench.benchmarks.visit_bench.benchmark_definition import visit_bench
 from fullbench.benchmarks.visit_bench.release_files import Release, read_instances
+from fullbench.benchmarks.visit_bench.verbs_nouns_and_objects import request_table
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.item import Item
@@ -323,3 +324,16 @@ def test_the_authors_annotated_examples_are_read_and_judged(tmp_path: Path):
     (odd,) = visit_bench.bring_with_labels(path.parent).tables
     assert next(row for row in odd.rows if "annotated examples" in str(row[1]))[0] == 4, "it is said"
     assert [item.id for item in visit_bench.items(path.parent)] == ["multi-0"]
+
+
+def test_questions_and_instructions_have_verbs_and_nouns_and_the_rest_is_counted():
+    asked = [
+        "What colour is the car?", "Which colour is that?", "How do I cook this rice?", "Where is the cat?",
+        "Write a poem. What is this?", "这是什么？", "A red kite.",
+    ]  # fmt: skip
+    table = request_table([Item.ask(f"q{n}", text) for n, text in enumerate(asked)])
+    assert {row[0]: (row[1], row[2], row[3]) for row in table.rows} == {
+        "be colour": (2, "be", 4), "be cat": (1, "be", 4), "be": (1, "be", 4), "cook rice": (1, "cook", 1),
+        "write poem": (1, "write", 1),
+    }  # fmt: skip
+    assert "2 items have neither a question nor an instruction" in table.notes[0]
