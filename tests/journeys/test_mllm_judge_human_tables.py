@@ -212,3 +212,31 @@ def test_figure_21_judges_are_ranked_by_which_analysis_people_prefer(site, tmp_p
     charts = tmp_path / "charts"
     cli("report", "--ledger", tmp_path / "c.ledger", "--out", tmp_path / "c.html", "--charts", charts)
     assert list(charts.glob("*human*.svg"))
+    table_3_in_run(site, tmp_path, {f"j{n}": n for n in range(3)})
+
+
+def table_3_in_run(site, folder, judges: dict[str, int]) -> None:
+    """After people reviewed the verdicts, the study's own command shows what they said, without another call."""
+    site.people("add", "agree", "--kind", "agree", "--ledger", folder / "s.ledger", "--votes", 1)
+
+    def likes(text: str) -> bool:
+        return drawn("agrees", text).random() < 0.4
+
+    texts = []
+
+    def choose(_person, task):
+        texts.append(shown(task)[0])
+        return {"agree": "yes" if likes(texts[-1]) else "no", "grade": "4", "hallucination": "no"}
+
+    assert site.vote("agree", PEOPLE, choose) == 8 * len(judges)
+    site.people("keep", "agree", "--ledger", folder / "s.ledger")
+    found = cli("run", folder / "s.toml", "--quiet", "--json")
+    assert "Called 0" in found.output
+    rows = commands.cells(found.tables["reviews"], "people agree", "judge")
+    expected = {
+        name: fmean(likes(text) for text in texts if f"理由 {number}" in text) for name, number in judges.items()
+    }
+    assert {name.partition("@")[0]: share for name, share in rows.items()} == pytest.approx(expected)
+    contestants = found.tables["summary contestants"]["rows"]
+    assert not {"agrees", "reasons", "hallucinates"} & set(str(contestants)), "reviews rank nobody"
+    assert "identical to what the ledger" in cli("replay", folder / "s.toml", "--check").output

@@ -131,6 +131,8 @@ def journey(folder, items: int, contestants: tuple[str, ...], kins: dict[str, fl
     trials(tables, drawn, ruled)
     lengths(tables, drawn, ruled, answers, jury.together(labels))
     leanings(folder, tables, drawn, ruled, labels)
+    choices(tables, drawn, ruled, labels)
+    assert any("all trials are pooled" in note for note in tables["table 2"]["notes"])
     for name in drawn:
         with Image.open(folder / "charts" / f"{name}.png") as image:
             assert image.width > 300, name
@@ -260,6 +262,44 @@ def lengths(tables, drawn, ruled, answers, truth) -> None:
             for length, mark in points:
                 text = f"length in words: {length:.12g}; mean mark: {mark:.12g}; label: {who}"
                 assert shown(tables, text) in drawn["scores-by-length"]
+
+
+def choices(tables, drawn, ruled, labels) -> None:
+    """Figures 4 (left), 19 and 20: places chosen, scores by contestant, and contestants chosen, people included."""
+    places = cells(tables["choice shares"], "share", "judge", "place")
+    scored = cells(tables["score shares by contestant"], "share", "judge", "contestant", "mark")
+    chosen = tables["chosen by contestant"]
+    for name, rows in {**ruled, "human": labels}.items():
+        pairs = [row for row in rows if row["ballot"] == "choice+tie"]
+        leads = [row["marks"][0] - row["marks"][1] for row in pairs]
+        for place, share in (
+            ("first shown", np.mean([lead > 0 for lead in leads])),
+            ("tie", np.mean([lead == 0 for lead in leads])),
+            ("second shown", np.mean([lead < 0 for lead in leads])),
+        ):
+            assert places[name, place] == pytest.approx(share)
+            assert any(
+                text.startswith(shown(tables, f"{place}, {name}: {share:.2f}")) for text in drawn["choice-shares"]
+            )
+        marks = defaultdict(Counter)
+        for row in rows:
+            if row["ballot"] == "score:1-5":
+                marks[row["contestants"][0]][row["marks"][0]] += 1
+        for who, counts in marks.items():
+            shares = {mark: counts[mark] / counts.total() for mark in range(1, 6)}
+            assert {mark: scored[name, who, mark] for mark in shares} == pytest.approx(shares)
+            label = shown(tables, f"row: {name}, {who}; share: {scored[name, who, 5]:.12g}")
+            assert any(label in text for text in drawn["score-shares-by-contestant"])
+        won, met, tied = Counter(), Counter(), Counter()
+        for row, lead in zip(pairs, leads, strict=True):
+            for who, own in zip(row["contestants"], (lead, -lead), strict=True):
+                met[who], won[who], tied[who] = met[who] + 1, won[who] + (own > 0), tied[who] + (own == 0)
+        for who in met:
+            found = {column: cells(chosen, column, "judge", "contestant")[name, who]
+                     for column in ("chosen, ties counted", "chosen, ties left out", "ties")}  # fmt: skip
+            decided = met[who] - tied[who]
+            expected = (won[who] / met[who], won[who] / decided if decided else None, tied[who])
+            assert tuple(found.values()) == (pytest.approx(expected[0]), pytest.approx(expected[1]), expected[2])
 
 
 def leanings(folder, tables, drawn, ruled, labels) -> None:

@@ -204,6 +204,10 @@ def test_visit_bench_is_judged_by_pictures_or_as_in_the_paper_as_its_spec_says(f
         assert not server.of("j")
 
 
+SCORED = 4
+"""Items whose answers are scored alone; the other two are judged in pairs and rankings."""
+
+
 def test_lengthening_is_a_study_that_is_planned_run_resumed_and_replayed(folder):
     """The planted judge gives one mark more for every doubling; the gain equals a t-interval over items."""
 
@@ -216,17 +220,21 @@ def test_lengthening_is_a_study_that_is_planned_run_resumed_and_replayed(folder)
             tables="long.json", options={"what": "lengthening", "model": f"vllm:w@{server.url}"},
         )  # fmt: skip
         rows = read_jsonl(folder / "items.jsonl")
-        write_rows(folder / "items.jsonl", [{**row, "tags": {**row["tags"], "task": "score"}} for row in rows])
+        # Pairs and rankings stay in the data: the table needs none of them, so none is lengthened or judged.
+        tasks = ["score"] * SCORED + ["pair", "batch"]
+        rows = [{**row, "tags": {**row["tags"], "task": task}} for row, task in zip(rows, tasks, strict=True)]
+        write_rows(folder / "items.jsonl", rows)
         (plan,) = json.loads(cli("run", path, "--dry-run", "--json").stdout)
         place = plan["columns"].index("due")
         asks = {row[0]: row[place] for row in plan["rows"]}
-        assert (asks["writing"], asks["verdicts"]) == (18, 36)
+        assert (asks["writing"], asks["verdicts"]) == (3 * SCORED, 6 * SCORED)
         told = cli("run", path, "--quiet", "--json")
         table = told.tables["lengthening"]
-        assert Counter(asked.model for asked in server.asked) == {"w": 18, "j": 36}
+        assert Counter(asked.model for asked in server.asked) == {"w": 3 * SCORED, "j": 6 * SCORED}
+        assert "6 of 18 responses are not scored alone in this study, so they are not lengthened" in told.output
         again = cli("run", path, "--quiet", "--json")
         assert "Called 0" in again.output
-        assert len(server.asked) == 54
+        assert len(server.asked) == 9 * SCORED
         assert "identical to what the ledger" in cli("replay", path, "--check").output
     verdicts = heard(folder / "long.ledger")
     marks = {(verdict.item, verdict.contestants[0]): verdict.marks[0] for verdict in verdicts}
@@ -234,12 +242,12 @@ def test_lengthening_is_a_study_that_is_planned_run_resumed_and_replayed(folder)
     for (item, name), mark in marks.items():
         if name.endswith("+longer"):
             gaps.setdefault(item, []).append(mark - marks[item, name.removesuffix("+longer")])
-    assert len(gaps) == ITEMS
+    assert len(gaps) == SCORED
     means = [float(np.mean(each)) for each in gaps.values()]
     row = next(row for row in table["rows"] if row[1] == "(all)")
     gain = row[table["columns"].index("gain")]
     assert gain["value"] == pytest.approx(np.mean(means))
-    low, high = stats.t.interval(0.95, ITEMS - 1, np.mean(means), stats.sem(means))
+    low, high = stats.t.interval(0.95, SCORED - 1, np.mean(means), stats.sem(means))
     assert (gain["low"], gain["high"]) == (pytest.approx(low, rel=0.02), pytest.approx(high, rel=0.02))
     assert row[table["columns"].index("p")] < 0.05
 
@@ -276,3 +284,31 @@ def test_references_are_written_from_captions_and_captions_are_compared(folder):
     ]  # fmt: skip
     shares = {row[1]: row[2]["n"] for row in table["rows"]}
     assert shares == {"conditioned captions": ITEMS, "plain captions": ITEMS - 1}
+
+
+def test_captions_are_compared_without_a_file_of_plain_ones(folder):
+    """A captioner that sees the picture alone writes the plain captions, once; in the paper's benchmark, too."""
+    rows = read_jsonl(folder / "items.jsonl")
+    write_rows(folder / "rich.jsonl", [{**row, "captions": [f"conditioned {row['id']}"]} for row in rows])
+    models = {"w": writer, "c": writer, "v": lambda asked: "[[right]]" if "right ref" in asked.last else "[[wrong]]"}
+    with ScriptedServer(models) as server:
+        options = {"what": "captions", "model": f"vllm:w@{server.url}", "captioner": f"vllm:c@{server.url}"}
+        path = study(
+            folder, "caps", kind="experiment", benchmark="visitbench", data="rich.jsonl", tables="caps.json",
+            judges=[f"vllm:v@{server.url}"], options=options,
+        )  # fmt: skip
+        path.write_text(path.read_text(encoding="utf-8").replace('responses = "answers.jsonl"\n', ""))
+        (plan,) = json.loads(cli("run", path, "--dry-run", "--json").stdout)
+        due = Counter()
+        for row in plan["rows"]:
+            due[row[0]] += row[plan["columns"].index("due")]
+        assert (due["writing"], due["verdicts"]) == (ITEMS + 2 * ITEMS, 2 * ITEMS)
+        told = cli("run", path, "--quiet", "--json")
+        assert Counter(asked.model for asked in server.asked) == {"c": ITEMS, "w": 2 * ITEMS, "v": 2 * ITEMS}
+        assert all(asked.pictures and "What of" not in asked.words for asked in server.of("c")), "the picture alone"
+        assert sum("It is " in asked.words for asked in server.of("w")) == ITEMS
+        assert "Called 0" in cli("run", path, "--quiet", "--json").output
+        assert "identical to what the ledger" in cli("replay", path, "--check").output
+    assert list(cells(told.tables["captions"], "references that are right", "captions").values()) == [1.0, 0.0]
+    (folder / "no.toml").write_text(path.read_text(encoding="utf-8") + 'plain = "x.jsonl"\n', encoding="utf-8")
+    assert "one of the two at most" in cli("run", folder / "no.toml", code=2).output

@@ -9,12 +9,14 @@ import numpy as np
 from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.agreement import judges_with_people
 from fullbench.core.built_in_table_columns import table_columns
+from fullbench.core.estimate import Estimate
 from fullbench.core.response import LENGTHENS
 from fullbench.core.table import Cell, Table
-from fullbench.core.translatable_note import Note, word_note
+from fullbench.core.translatable_note import Note, join_notes, word_note
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 
+ALL_CONTESTANTS = "(all)"
 SEEING = "image"
 _PAPER_METRICS = {
     "scores": ("Pearson",),
@@ -56,8 +58,14 @@ def lengthening_table(record: Record) -> Table:
             _, items = np.unique([item for _, item, _, _ in selected_pairs], return_inverse=True)
             before, after = (np.array([pair[place] for pair in selected_pairs]) for place in (2, 3))
             gain = item_clustered_means_and_shares.difference_estimate(after - before, items)
-            rows.append([judge, who or "(all)", float(before.mean()), float(after.mean()), gain, gain.p])
+            rows.append([judge, who or ALL_CONTESTANTS, float(before.mean()), float(after.mean()), gain, gain.p])
     notes = [Note("experiments.gain")]
+    overall = [(str(row[0]), row[4]) for row in rows if row[1] == ALL_CONTESTANTS and isinstance(row[4], Estimate)]
+    if overall:
+        judge, gain = max(overall, key=lambda entry: abs(entry[1].value))
+        notes.insert(
+            0, Note("experiments.gain.most", judge=judge, gain=gain.value, low=gain.low, high=gain.high, n=gain.n)
+        )
     title = Note("experiments.title.gain")
     columns = table_columns("judge", "contestant", "mean before", "mean after", "gain", "p")
     return Table("lengthening", title, columns, rows, notes, {}, {"kind": "bars", "label": "judge", "value": "gain"})
@@ -78,9 +86,17 @@ def reference_accuracy_table(record: Record) -> Table:
             rows.append(
                 [judge, kind, item_clustered_means_and_shares.share_estimate(np.array([hit for _, hit in hits]), items)]
             )
+    shares = [
+        Note("experiments.captions.share", kind=word_note(str(kind)), share=share.value, n=share.n)
+        for judge, kind, share in rows
+        if judge == rows[0][0] and isinstance(share, Estimate)
+    ]
+    notes = [Note("experiments.captions", judge=str(rows[0][0]), shares=join_notes(shares))] if shares else []
     title = Note("experiments.title.captions")
     hint = {"kind": "bars", "label": "captions", "value": "references that are right", "group": "judge"}
-    return Table("captions", title, table_columns("judge", "captions", "references that are right"), rows, (), {}, hint)
+    return Table(
+        "captions", title, table_columns("judge", "captions", "references that are right"), rows, notes, {}, hint
+    )
 
 
 def picture_mode_table(record: Record, judges: Sequence[Mapping[str, str]]) -> Table:
@@ -115,8 +131,27 @@ def picture_mode_table(record: Record, judges: Sequence[Mapping[str, str]]) -> T
     comparison_note = (
         Note("experiments.picture-modes.people") if by_people else Note("experiments.picture-modes.seeing")
     )
+    answer = _picture_mode_answer(rows)
     title = Note("experiments.title.picture-modes")
     columns = table_columns(
         "judge", "picture mode", *(name for names in _PAPER_METRICS.values() for name in names), "verdicts", "unusable"
     )
-    return Table("vision expert", title, columns, rows, [comparison_note, *notes])
+    return Table("vision expert", title, columns, rows, [*([answer] if answer else []), comparison_note, *notes])
+
+
+def _picture_mode_answer(rows: Sequence[Sequence[Cell]]) -> Note | None:
+    """Return the first judge's agreement in each picture mode, by the first metric that all its rows have."""
+    own_rows = [row for row in rows if row[0] == rows[0][0]]
+    metrics = [metric for names in _PAPER_METRICS.values() for metric in names]
+    for place, metric in enumerate(metrics, 2):
+        cells = [row[place] for row in own_rows]
+        estimates = [cell for cell in cells if isinstance(cell, Estimate)]
+        if estimates and len(estimates) == len(cells):
+            values = [
+                Note("experiments.picture-modes.value", mode=word_note(str(row[1])), value=estimate.value)
+                for row, estimate in zip(own_rows, estimates, strict=True)
+            ]
+            return Note(
+                "experiments.picture-modes", judge=str(rows[0][0]), metric=word_note(metric), values=join_notes(values)
+            )
+    return None

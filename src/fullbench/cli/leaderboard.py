@@ -49,6 +49,9 @@ TagOption = Annotated[str | None, option("Item tag for the heat map. Default: fa
 WithheldOption = Annotated[
     bool, option("Treat the items as an unpublished test set: judge them, but never show them.", "--withheld")
 ]
+ProtocolOption = Annotated[
+    str | None, option("paper: the paper's prompt style, rule for two orders, and board by Elo.")
+]
 PromptStyleOption = Annotated[
     str, option("Prompt style: ref-free, ref-backed or with-picture, if the benchmark has them.")
 ]
@@ -56,7 +59,7 @@ PromptStyleOption = Annotated[
 
 @leaderboard_app.command("add")
 @options(
-    "limit responses predictions prompt_style reader opponents reference_matches schedule width most "
+    "limit responses predictions protocol prompt_style reader opponents reference_matches schedule width most "
     "rule ties tag seed "
     "ledger study pictures pictures_from without_pictures withheld budget engine dry_run out as_json quiet"
 )
@@ -72,6 +75,7 @@ def add(
         list[Path] | None, option("Responses of the contestants that are on the board. Repeatable.")
     ] = None,
     predictions: Annotated[Path | None, option("File with the responses of the new contestant.")] = None,
+    protocol: ProtocolOption = None,
     prompt_style: PromptStyleOption = "",
     reader: Annotated[str | None, more("Second, cheaper model that reads unclear replies.")] = None,
     opponents: Annotated[int, option("Number of sampled opponents for every item.", min=0)] = 1,
@@ -94,10 +98,11 @@ def add(
 
     Examples:
 
-        fullbench leaderboard add mine --predictions mine.csv --data visitbench --judge openai:gpt-4o --dry-run
+        fullbench leaderboard add mine --predictions mine.csv --data visitbench --judge openai:gpt-4o --protocol paper
 
         fullbench leaderboard add openai:gpt-4o-mini --judge openai:gpt-4o --schedule adaptive --budget 5 --out lb.html
     """
+    from fullbench.core.benchmark import PAPER_PROTOCOL
     from fullbench.studies.leaderboards import leaderboard_settings_tables_and_page
     from fullbench.studies.leaderboards.leaderboard_newcomer_study_kind import LeaderboardRun
     from fullbench.studies.study_file import Study
@@ -113,11 +118,13 @@ def add(
     board_study = Study(
         "leaderboard", kind="leaderboard", benchmark=benchmark, data=data, judges=(judge,),
         contestants=(model,) if answers else (), seed=seed, options=study_options,
+        protocol=PAPER_PROTOCOL if leaderboard_settings_tables_and_page.check_protocol(protocol) else {},
     )  # fmt: skip
     leaderboard_run = LeaderboardRun(inputs.added_to(board_study))
     if calls.dry_run:
         with store.open() as book:
             calls.print_tables([leaderboard_run.plan(book)])
+        print_message(*leaderboard_run.messages)
         return 0
     with calls.open(store) as opened:
         study_result = opened.execute(leaderboard_run)
@@ -257,8 +264,8 @@ def grow(
 
 @leaderboard_app.command("show")
 @options(
-    "ledger study judge rule visible pilot ties strong reference tag only corrected together history means seed out "
-    "all_tables table full_names as_json"
+    "ledger study judge protocol rule visible pilot ties strong reference tag only corrected together history means "
+    "seed out all_tables table full_names as_json"
 )
 def show_board(
     store: LedgerOptions,
@@ -267,6 +274,7 @@ def show_board(
     judge: Annotated[
         str | None, option("Judge of the leaderboard: its name or a unique prefix. Default: all judges.")
     ] = None,
+    protocol: ProtocolOption = None,
     rule: ShownRuleOption = None,
     ties: TiesOption = "half",
     reference: Annotated[str, option("Contestant that the others are compared with.")] = "reference",
@@ -294,6 +302,8 @@ def show_board(
 
         fullbench leaderboard show --judge length --out leaderboard.md
 
+        fullbench leaderboard show --judge length --protocol paper
+
         fullbench leaderboard show --judge length --corrected
 
         fullbench leaderboard show --joint
@@ -316,12 +326,14 @@ def show_board(
     from fullbench.studies.leaderboards.common_scale_after_judge_replacement import with_judge_changes
     from fullbench.studies.ledger_display_names_and_name_lookup import find_contestants, find_judges
 
+    if means and (together or history or people.corrected or only):
+        raise InputError("--means shows only means. Leave out --joint, --history, --corrected and --only.")
+    replaced = rule or ties != "half" or together or means or people.corrected
+    is_paper = leaderboard_settings_tables_and_page.check_protocol(protocol, is_replaced=bool(replaced))
     with store.read(store.study) as book:
         judge = find_judges(book, [judge])[0] if judge else None
         reference = reference if reference == "reference" else find_contestants(book, [reference])[0]
         if means:
-            if together or history or people.corrected or only:
-                raise InputError("--means shows only means. Leave out --joint, --history, --corrected and --only.")
             board_settings = leaderboard_settings_tables_and_page.parse_settings(
                 rule, ties, seed, reference, visible=people.visible, strong=strong
             )
@@ -349,12 +361,13 @@ def show_board(
         if together:
             tables += joint_leaderboard.joint_tables(all_columns, _response_lengths(context_record))
         if not together or judge is not None or len(judges) == 1:
+            # Tags, the history and a paper's rule are about one judge; without them, the boards of all judges are shown.
+            is_one_board = judge is not None or len(judges) < 2 or history or tag is not None or is_paper
+            board_judges = [select_judge(judges or judge_names, judge)] if is_one_board else judges
+            rule = leaderboard_settings_tables_and_page.paper_rule(board_judges[0]) if is_paper else rule
             board_settings = leaderboard_settings_tables_and_page.parse_settings(
                 rule, ties, seed, reference, visible=people.visible, strong=strong
             )
-            # Tags and the history are about one judge; without them, the boards of all judges are shown.
-            is_one_board = judge is not None or len(judges) < 2 or history or tag is not None
-            board_judges = [select_judge(judges or judge_names, judge)] if is_one_board else judges
             columns = (
                 all_columns
                 if is_single_judge or people.corrected or not is_one_board
@@ -375,6 +388,10 @@ def show_board(
                 if is_one_board
                 else all_boards
             )
+            board_tables, differences = leaderboard_settings_tables_and_page.follow_protocol(
+                board_tables, is_paper=is_paper, rule=rule, ties=ties, reference=reference
+            )
+            print_message(*differences)
             # --joint promises that its tables come first, and they cover all judges; the summary covers one.
             summary = (
                 []
@@ -390,25 +407,23 @@ def show_board(
             )
             tables = [*summary, *tables, *corrections.add_opinion_notes(columns, board_tables)]
             if history:
-                record = ledger_verdicts_with_panels.load_record(book, board_judges, pilots=people.pilot)
-                record = record.where(lambda verdict: items is None or verdict.item in items)
-                covered_items = [context_record.items[name] for name in items or context_record.items]
-                tables += [
-                    submitted_answers_and_rank_history.rank_history_table(record, board_judges[0], board_settings),
-                    submitted_answers_and_rank_history.coverage_table(book, covered_items),
-                ]
+                tables += submitted_answers_and_rank_history.history_tables(
+                    ledger_verdicts_with_panels.load_record(book, board_judges, pilots=people.pilot),
+                    book, board_judges[0], board_settings,
+                    [context_record.items[name] for name in items or context_record.items],
+                )  # fmt: skip
             tables = with_judge_changes(tables, book, study_name, judges=board_judges)
             tables = ledger_verdicts_with_panels.add_ledger_notes(
                 book, tables, columns, study=study_name, pilots=people.pilot
             )
         if filter_note:
             tables = [replace(table, notes=[*table.notes, filter_note]) for table in tables]
-        if out is not None and out.suffix in {".html", ".htm"}:
-            record = ledger_verdicts_with_panels.load_record(book, [judge] if judge else None, pilots=people.pilot)
-            leaderboard_settings_tables_and_page.write_leaderboard_page(record, tables, out, book.digest())
-            print_message(f"Page: {out}")
-        else:
+        if out is None or out.suffix not in {".html", ".htm"}:
             view.print_report(tables, as_json=as_json, out=out)
+            return
+        record = ledger_verdicts_with_panels.load_record(book, [judge] if judge else None, pilots=people.pilot)
+        leaderboard_settings_tables_and_page.write_leaderboard_page(record, tables, out, book.digest())
+        print_message(f"Page: {out}")
 
 
 def _response_lengths(record: Record) -> dict[tuple[str, str, int], int]:

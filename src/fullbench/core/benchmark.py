@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
-from fullbench.core.case import Case
+from fullbench.core.case import Case, Orders
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model
@@ -119,6 +119,8 @@ class Benchmark:
     """Prompt styles of the paper, each with its own template; the first is the default."""
     prompt_style_of_paper: str = ""
     """Prompt style of the paper's own judge, if it is not the first; a study then notes the difference."""
+    orders_of_paper: Orders = "both"
+    """Orders in which the paper shows two or more responses; without `protocol = "paper"`, a study shows both."""
     can_judge: Callable[[Judge, Case], bool] | None = None
     """True if a judge may judge a case: score models give numbers in their own units, prompted models rate on a scale.
     """

@@ -50,7 +50,8 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "characters", "words", "voted", "comparisons", "step number", "place on the board", "unanswered",
         "rank elsewhere",
         "attacks", "moved away", "biases found", "canaries", "matches by the old judge", "matches by the new judge",
-        "refusals", "short answers", "by the small judge", "by the large judge", "by people", "pending",
+        "refusals", "refused drawings", "short answers",
+        "by the small judge", "by the large judge", "by people", "pending",
         "requests with the verb", "times found", "items needed",
     ),
     ("number", ""): (
@@ -107,7 +108,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "discrimination",
         "judge alone", "accuracy on all pairs", "accuracy on voted pairs", "agreement on pairs",
         "agreement on scores", "agreement on rankings", "people replaced", "as near as a person",
-        "beyond chance",
+        "beyond chance", "chosen, ties counted", "chosen, ties left out",
     ),
     ("metric", "less"): (
         "mean rank", "beyond the honest rate",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,3 +48,28 @@ class Response(NotebookDisplay):
         """Digest of names and content. The first sample's key does not include the number."""
         sample_number = [self.sample] if self.sample else []
         return digest([self.item, self.contestant, parts_content(self.parts), *sample_number])
+
+
+REFUSAL_STOPS = frozenset({"refused", "filter"})
+
+
+def split_refused_drawings(responses: Iterable[Response]) -> tuple[list[Response], list[Response]]:
+    """Return the responses that can be judged, and the drawings that a generator refused.
+
+    A refused drawing has neither picture nor text, and its contestant draws pictures otherwise. There is nothing to
+    judge, while a refusal in words is an answer.
+    """
+    all_responses = list(responses)
+    generators = {response.contestant for response in all_responses if response.pictures or "seed" in response.tags}
+    refused = {
+        place
+        for place, response in enumerate(all_responses)
+        if response.contestant in generators
+        and not response.pictures
+        and not response.text.strip()
+        and REFUSAL_STOPS & {response.stop, response.tags.get("stop", "")}
+    }
+    return (
+        [response for place, response in enumerate(all_responses) if place not in refused],
+        [all_responses[place] for place in sorted(refused)],
+    )

@@ -12,6 +12,7 @@ from fullbench.core.ballot import ballot
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case
 from fullbench.core.dialogue_turn_answers_and_criteria import EACH_TURN
+from fullbench.core.response import split_refused_drawings
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict_record import Record
@@ -53,7 +54,9 @@ class BestOfNRun(FixedCasesRun):
             self.messages = limit_messages(len(self.items), len(all_items))
             item_ids = {item.id for item in self.items}
             answers = read_response_files(study.response_files, items={item.id for item in all_items})
-            self.answers = [answer for answer in answers if answer.item in item_ids]
+            self.answers, drawings = split_refused_drawings(answer for answer in answers if answer.item in item_ids)
+            if drawings:
+                self.messages.append(str(Note("cleaning.drawings", n=len(drawings))))
         default_ballot = SCORER_BALLOT if getattr(self.judge, "kind", "") == "scorer" else BALLOT
         form = ballot(study.ballots[0] if study.ballots else default_ballot)
         if study.criteria[0].endswith(EACH_TURN):

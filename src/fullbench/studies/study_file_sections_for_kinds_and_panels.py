@@ -28,7 +28,7 @@ OPTIONS: Mapping[str, Mapping[str, Types]] = {
         "review_template": str, "template": str,
     },
     "rerank": {"keep": int, "out": str},
-    "experiment": {"what": str, "model": str, "plain": str, "out": str},
+    "experiment": {"what": str, "model": str, "plain": str, "captioner": str, "out": str},
 }  # fmt: skip
 KINDS = (JUDGING, *OPTIONS)
 _PATHS = {"predictions", "images", "out", "plain", "questions", "human_scores", "review_template", "template"}

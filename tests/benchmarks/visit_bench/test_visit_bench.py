@@ -17,6 +17,7 @@ from fullbench.benchmarks.visit_bench import (
 )
 from fullbench.benchmarks.visit_bench.benchmark_definition import visit_bench
 from fullbench.benchmarks.visit_bench.release_files import Release, read_instances
+from fullbench.benchmarks.visit_bench.verbs_nouns_and_objects import request_table
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.item import Item
@@ -140,25 +141,6 @@ def test_references_are_composed_from_captions_and_then_verified():
     assert made.items[0].reference == "A kite. 2"
     assert made.items[0].tags["verified"] == "no"
     assert made.failures == ["b: no caption, so there is nothing to write the reference from"]
-    assert (
-        prompt_styles_and_reference_correctness_by_caption.with_reference_label(made.items[0], "correct").tags[
-            "verified"
-        ]
-        == "yes"
-    )
-    with pytest.raises(InputError, match="unknown label"):
-        prompt_styles_and_reference_correctness_by_caption.with_reference_label(item, "fine")
-    good, bad = (
-        prompt_styles_and_reference_correctness_by_caption.with_reference_label(made.items[0], label)
-        for label in ("correct", "reference at fault")
-    )
-    table = prompt_styles_and_reference_correctness_by_caption.caption_ablation_table(
-        {"conditioned": [good, good, bad], "plain": [bad, made.items[0]]}
-    )
-    assert [(row[0], row[1].value, row[2]) for row in table.rows] == [
-        ("conditioned", pytest.approx(2 / 3), 0),
-        ("plain", 0, 1),
-    ]
 
 
 def votes(item: str, ups: int, of: int = 5) -> list[Verdict]:
@@ -343,3 +325,16 @@ def test_the_authors_annotated_examples_are_read_and_judged(tmp_path: Path):
     (odd,) = visit_bench.bring_with_labels(path.parent).tables
     assert next(row for row in odd.rows if "annotated examples" in str(row[1]))[0] == 4, "it is said"
     assert [item.id for item in visit_bench.items(path.parent)] == ["multi-0"]
+
+
+def test_questions_and_instructions_have_verbs_and_nouns_and_the_rest_is_counted():
+    asked = [
+        "What colour is the car?", "Which colour is that?", "How do I cook this rice?", "Where is the cat?",
+        "Write a poem. What is this?", "这是什么？", "A red kite.",
+    ]  # fmt: skip
+    table = request_table([Item.ask(f"q{n}", text) for n, text in enumerate(asked)])
+    assert {row[0]: (row[1], row[2], row[3]) for row in table.rows} == {
+        "be colour": (2, "be", 4), "be cat": (1, "be", 4), "be": (1, "be", 4), "cook rice": (1, "cook", 1),
+        "write poem": (1, "write", 1),
+    }  # fmt: skip
+    assert "2 items have neither a question nor an instruction" in table.notes[0]

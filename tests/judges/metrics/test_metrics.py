@@ -20,7 +20,7 @@ from fullbench.core.item import Item
 from fullbench.core.language_and_words import words_of
 from fullbench.core.plugin_entry_points import plugin_names
 from fullbench.core.response import Response
-from fullbench.errors import InputError
+from fullbench.errors import InputError, UserError
 from fullbench.judges.metrics.bertscore import SpellingEncoder, bert_score
 from fullbench.judges.metrics.cider import Cider
 from fullbench.judges.metrics.metric_judges import (
@@ -101,7 +101,7 @@ def test_meteor_with_stems_by_its_spec():
     assert judge.metric(answers, wanted) != meteor_scores(answers, wanted)
     with pytest.raises(InputError, match="the option stems of 'meteor' is one of porter; found 'lancaster'"):
         judge_contestant_and_benchmark_specs.judge_from_spec("meteor?stems=lancaster")
-    with pytest.raises(InputError, match="takes only stems; found other"):
+    with pytest.raises(InputError, match="takes only stems, synonyms; found other"):
         judge_contestant_and_benchmark_specs.judge_from_spec("meteor?other=1")
     with pytest.raises(InputError, match="takes no options; found stems"):
         judge_contestant_and_benchmark_specs.judge_from_spec("bleu?stems=porter")
@@ -206,3 +206,64 @@ def test_metrics_are_judges_by_name(tmp_path):
         judge_from_spec("bleu?n=4")
     with pytest.raises(InputError, match="found 1 of them"):
         cider_over(["alone"])
+
+
+SYNSETS = (("big", "large"), ("cat", "feline"), ("picture", "image", "moving_picture"), ("cat", "guy"))
+"""Words of a meaning each, for a small word net."""
+
+
+def write_wordnet(folder):
+    """Write a small word net of nouns in the layout of WordNet's own database files."""
+    folder.mkdir(parents=True)
+    licence = "  1 WordNet 3.0 Copyright 2006 by nobody: a small one for tests.\n"
+    data, places = licence, {}
+    for words in SYNSETS:
+        place = len(data)
+        named = " ".join(f"{word} 0" for word in words)
+        data += f"{place:08d} 03 n {len(words):02x} {named} 000 | a meaning\n"
+        for word in words:
+            places.setdefault(word, []).append(f"{place:08d}")
+    index = licence + "".join(
+        f"{word} n {len(found)} 0 {len(found)} 0 {' '.join(found)}\n" for word, found in sorted(places.items())
+    )
+    for part in ("noun", "verb", "adj", "adv"):
+        (folder / f"data.{part}").write_text(data if part == "noun" else licence, encoding="utf-8")
+        (folder / f"index.{part}").write_text(index if part == "noun" else licence, encoding="utf-8")
+        (folder / f"{part}.exc").write_text("", encoding="utf-8")
+    senses = [
+        f"{word}%1:03:{n:02d}:: {place} {n} 0\n" for word, found in places.items() for n, place in enumerate(found)
+    ]
+    (folder / "index.sense").write_text("".join(senses), encoding="utf-8")
+    (folder / "lexnames").write_text("".join(f"{n:02d}\tnoun.group{n}\t1\n" for n in range(4)), encoding="utf-8")
+
+
+def test_meteor_matches_synonyms_as_nltk_does_if_wordnet_is_installed(tmp_path, monkeypatch):
+    import nltk
+
+    from fullbench.judges.metrics.wordnet_synonyms import load_wordnet, wordnet_synonyms
+
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+    for known in (load_wordnet, wordnet_synonyms):
+        known.cache_clear()
+    build = judge_contestant_and_benchmark_specs.judge_from_spec
+    with pytest.raises(UserError, match="needs WordNet's data; install it: pip install nltk"):
+        build("meteor?synonyms=wordnet")
+    write_wordnet(tmp_path / "corpora" / "wordnet")
+    judge, both = build("meteor?synonyms=wordnet"), build("meteor?stems=porter&synonyms=wordnet")
+    assert (judge.name, both.name) == ("meteor+wordnet", "meteor+porter+wordnet"), "the variant is in its name"
+    assert judge.settings["synonyms version"] == "WordNet 3.0"
+    wanted = "the large feline sees a picture of two guys near the big image"
+    texts = ["a big cat sees the image of the guy", "image picture cats large", "guy big of a", "nothing here"]
+    theirs = [
+        single_meteor_score(words_of(wanted), words_of(text), stemmer=NoStems(), wordnet=load_wordnet())
+        for text in texts
+    ]
+    assert judge.metric(texts, wanted) == pytest.approx(theirs, abs=1e-9)
+    assert judge.metric(texts, wanted) != build("meteor").metric(texts, wanted)
+    # With stems, NLTK looks up the synonyms of what the stemmer left over; here they are those of the words.
+    assert both.metric(["pictures"], "image picture") == [pytest.approx(both.metric(["picture"], "image pictures")[0])]
+    assert both.metric(["a cat", "cats"], "feline") > judge.metric(["a dog", "cats"], "feline")
+    for file in load_wordnet()._data_file_map.values():
+        file.close()  # else the collector complains in a later test
+    for known in (load_wordnet, wordnet_synonyms):
+        known.cache_clear()

@@ -31,7 +31,7 @@ def test_each_difference_is_named_without_it(tmp_path: Path) -> None:
     lines = ('orders = "sorted"', 'judges = ["offline:echo?mode=direct"]')
     messages = StudyRun(study_of(tmp_path, *lines)).messages
     assert [text for text in messages if text.startswith("Not the paper's protocol")] == [
-        "Not the paper's protocol (visitbench): orders = 'sorted' replaces the paper's.",
+        "Not the paper's protocol (visitbench): orders are 'sorted', in the paper 'both'.",
         "Not the paper's protocol (visitbench): mode=direct of the judge offline:echo replaces the paper's.",
     ]
 

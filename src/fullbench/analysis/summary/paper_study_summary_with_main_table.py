@@ -74,12 +74,32 @@ def add_paper_summary(
         notes=(*kept, *summary[0].notes[len(sentences) :]),
         source={**summary[0].source, "sentences": len(kept)},
     )
-    others = [
-        replace(table, source={key: value for key, value in table.source.items() if key not in {MAIN_TABLE, LEADS_BY}})
-        for table in tables
-        if table is not main
-    ]
+    others = [_without_main_mark(table) for table in tables if table is not main]
     return [first, *(table for table in summary[1:] if has_votes or table.name == CONTESTANTS), main, *others]
+
+
+def replace_main_table(tables: Sequence[Table], own_tables: Sequence[Table]) -> list[Table]:
+    """Return tables with those of an experiment behind the summary; the first of them becomes the main table.
+
+    Args:
+        tables: The tables of the study; the summary is first if there is one.
+        own_tables: The experiment's tables. The first note of the first one becomes the first sentence.
+    """
+    if not own_tables:
+        return list(tables)
+    sentences = sentences_of(tables)
+    summary = [table for table in tables if table.name in {CONTESTANTS, JUDGES}]
+    if summary and sentences:
+        summary[0] = replace(summary[0], notes=(own_tables[0].notes[0], *summary[0].notes[1:]))
+    main = replace(own_tables[0], source={**own_tables[0].source, MAIN_TABLE: own_tables[0].name})
+    others = [_without_main_mark(table) for table in tables if table.name not in {CONTESTANTS, JUDGES}]
+    return [*summary, main, *own_tables[1:], *others]
+
+
+def _without_main_mark(table: Table) -> Table:
+    return replace(
+        table, source={key: value for key, value in table.source.items() if key not in {MAIN_TABLE, LEADS_BY}}
+    )
 
 
 def _choose_main_table(tables: Sequence[Table], summary: Sequence[Table]) -> Table | None:

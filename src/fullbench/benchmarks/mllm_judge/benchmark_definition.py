@@ -37,5 +37,6 @@ mllm_judge = Benchmark(
     bring=LazyFunction("fullbench.benchmarks.mllm_judge.item_and_verdict_loader:bring"),
     reproduce=LazyFunction("fullbench.benchmarks.mllm_judge.reproduce.all_cells:reproduce"),
     reproduce_from="a clone of Dongping-Chen/MLLM-Judge",
+    orders_of_paper="sorted",
     tasks={"agree": "whether a judge's ruling and its reasons hold"},
 )

@@ -18,6 +18,7 @@ from fullbench.analysis.summary.judge_trust import baselines_last
 from fullbench.analysis.summary.paper_study_summary_with_main_table import paper_source, spread_rows
 from fullbench.analysis.views.view_verdict_helpers import WAITS
 from fullbench.benchmarks.mllm_judge import reviews_of_verdicts
+from fullbench.benchmarks.mllm_judge.choice_and_score_shares import share_tables
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.core.built_in_table_columns import data_column, table_columns
 from fullbench.core.estimate import Estimate
@@ -67,7 +68,8 @@ def tables(record: Record) -> list[Table]:
             return {name for spelling in judge_record.spellings(judge) for name in family_members(spelling, names)}
 
         agreement = by_tag.agreement_tables(comparison, TAGS, p_values=True)
-        benchmark_tables += [main_table(agreement), *agreement]
+        trials = max((verdict.trial for verdict in judge_record if verdict.judge != PEOPLE), default=0) + 1
+        benchmark_tables += [main_table(agreement, trials), *agreement]
         benchmark_tables.append(by_tag.accuracy_on_decided_pairs(comparison))
         benchmark_tables.append(judge_biases_compared_with_people.position_table(comparison))
         by_judge = (
@@ -97,8 +99,13 @@ _MAIN_METRICS = {
 """Metrics of the paper's Table 2, by kind of verdict."""
 
 
-def main_table(agreement: Sequence[Table]) -> Table:
-    """Return the paper's Table 2: a row per metric and judge, the mean over data sets, a column per data set."""
+def main_table(agreement: Sequence[Table], trials: int = 1) -> Table:
+    """Return the paper's Table 2: a row per metric and judge, the mean over data sets, a column per data set.
+
+    Args:
+        agreement: The tables of agreement by data set.
+        trials: How often each case was judged; a note says how trials enter the numbers.
+    """
     values: dict[tuple[str, ...], dict[str, Cell]] = {}
     averages: dict[tuple[str, ...], Cell] = {}
     datasets: dict[str, None] = {}
@@ -126,7 +133,8 @@ def main_table(agreement: Sequence[Table]) -> Table:
     columns = table_columns("verdict", "judge", "mean", *map(data_column, sorted(datasets)))
     title = Note("mllm-judge.title.table-2")
     source = paper_source("MLLM-as-a-Judge", "mean")
-    return Table("table 2", title, columns, spread_rows(values, sorted(datasets), averages), (), source)
+    notes = [Note("mllm-judge.trials", n=trials)] if trials > 1 else []
+    return Table("table 2", title, columns, spread_rows(values, sorted(datasets), averages), notes, source)
 
 
 BINS = 10
@@ -138,7 +146,12 @@ _RADAR = {"scores": "Pearson", "pairs": "accuracy, ties left out", "rankings": "
 def chart_tables(record: Record, comparison: PeopleComparison | None, agreement: Sequence[Table]) -> list[Table]:
     """Return all charts that have rows; `agreement` are the tables that compare judges with people."""
     charts = list(radar_tables(agreement))
-    charts += [score_density_table(record), answer_length_table(record), judgment_length_table(record)]
+    charts += [
+        *share_tables(record),
+        score_density_table(record),
+        answer_length_table(record),
+        judgment_length_table(record),
+    ]
     if comparison is not None:
         charts += [mean_score_by_length_table(record, comparison), score_gap_table(comparison)]
     return [table for table in charts if table.rows]
@@ -176,7 +189,7 @@ def radar_tables(agreement: Sequence[Table]) -> Iterable[Table]:
 
 
 def score_density_table(record: Record) -> Table:
-    """Return the share of each score by judge, including people (Figure 4)."""
+    """Return the share of each score by judge, including people (Figure 4, right)."""
     rows: list[list[Cell]] = []
     for judge in record.judges:
         marks = [
@@ -262,7 +275,7 @@ def _people_label(judge: str) -> str:
 
 
 def score_gap_table(comparison: PeopleComparison) -> Table:
-    """Return each judge's mean score minus people's, per contestant (Figures 19 and 20)."""
+    """Return each judge's mean score minus people's, per contestant."""
     rows: list[list[Cell]] = []
     for judge in comparison.judges:
         gaps: dict[str, list[tuple[float, str]]] = defaultdict(list)

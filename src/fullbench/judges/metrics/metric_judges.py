@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 
 from fullbench.core.case import Case
 from fullbench.core.json_digests_and_cached_properties import digest
@@ -26,6 +26,7 @@ from fullbench.judges.metrics.bertscore import (
 from fullbench.judges.metrics.cider import Cider
 from fullbench.judges.metrics.ngram_overlap import bleu4_score, meteor_of, rouge_l
 from fullbench.judges.metrics.porter_stemmer import STEMMERS
+from fullbench.judges.metrics.wordnet_synonyms import wordnet_synonyms, wordnet_version
 
 Metric = Callable[[Sequence[str], str], Sequence[float]]
 """Takes the texts of the responses and the reference; returns a score from 0 to 1 for each text."""
@@ -61,7 +62,8 @@ def build_metric_judge(
     """Build a judge from a metric; the first line of the metric's docstring becomes part of its settings.
 
     Keyword-only parameters of the metric are its options, as strings: `meteor?stems=porter` calls it with
-    `stems="porter"`, and the judge's name ends with them. A `Literal` option accepts only the listed words.
+    `stems="porter"`, and the judge's name ends with them. A `Literal` option accepts only the listed words. A function
+    in the option's `Annotated` type returns the version of the data behind it, for the settings.
     """
     annotations_by_option = {
         key: parameter.annotation
@@ -69,16 +71,23 @@ def build_metric_judge(
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY
     }
     option_values = _check_options(name, argument, options, tuple(annotations_by_option))
+    versions = {}
     for key, value in option_values.items():
-        allowed_words = get_args(annotations_by_option[key])
+        annotation = annotations_by_option[key]
+        is_versioned = get_origin(annotation) is Annotated
+        allowed_words = get_args(get_args(annotation)[0] if is_versioned else annotation)
         if allowed_words and value not in allowed_words:
             allowed_text = ", ".join(word for word in allowed_words if word)
             raise InputError(f"the option {key} of {name!r} is one of {allowed_text}; found {value!r}")
+        if is_versioned:
+            versions[f"{key} version"] = get_args(annotation)[1]()
     about = (metric.__doc__ or name).strip().splitlines()[0].rstrip(".")
     if not option_values:
         return MetricJudge(name, metric, {"metric": about})
     name_suffix = "".join(f"+{value}" for _, value in sorted(option_values.items()))
-    return MetricJudge(f"{name}{name_suffix}", partial(metric, **option_values), {"metric": about, **option_values})
+    return MetricJudge(
+        f"{name}{name_suffix}", partial(metric, **option_values), {"metric": about, **option_values, **versions}
+    )
 
 
 def _score_by_words(
@@ -98,12 +107,19 @@ def rouge_scores(texts: Sequence[str], reference: str) -> list[float]:
     return _score_by_words(rouge_l, texts, reference)
 
 
-def meteor_scores(texts: Sequence[str], reference: str, *, stems: Literal["", "porter"] = "") -> list[float]:
+def meteor_scores(
+    texts: Sequence[str],
+    reference: str,
+    *,
+    stems: Literal["", "porter"] = "",
+    synonyms: Annotated[Literal["", "wordnet"], wordnet_version] = "",
+) -> list[float]:
     """METEOR, equal words.
 
-    With `stems`, words with the same stem match too.
+    With `stems`, words with the same stem match too; with `synonyms`, words with a meaning in common.
     """
-    return _score_by_words(partial(meteor_of, stem=STEMMERS[stems] if stems else None), texts, reference)
+    stem, same_meaning = STEMMERS[stems] if stems else None, wordnet_synonyms if synonyms else None
+    return _score_by_words(partial(meteor_of, stem=stem, synonyms=same_meaning), texts, reference)
 
 
 def build_cider_judge(argument: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:

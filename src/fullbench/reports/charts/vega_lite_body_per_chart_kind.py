@@ -313,7 +313,7 @@ def _draw_heat_map(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     rows: list[Spec] = [
         {"row": plain_line(str(row)), "column": plain_line(str(column)), "value": value}
         for row, column, cell in zip(
-            _column_cells(table, hint["row"]),
+            _row_names(table, hint["row"], hint.get("within", ())),
             _column_cells(table, hint["column"]),
             _column_cells(table, hint["value"]),
             strict=True,

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from fullbench.analysis.boards.leaderboard import Settings
 from fullbench.core.table import Table
+from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
+from fullbench.plugin_specs import Spec, judge_names
+from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.studies.leaderboards import leaderboard_inputs_from_options, leaderboard_settings_tables_and_page
 from fullbench.studies.leaderboards.growing_leaderboard import Board, Newcomer, Schedule, uniform_cases
 from fullbench.studies.run.base_run import BaseRun, StudyResult
 from fullbench.studies.run.call_context import CallContext
 from fullbench.studies.run.missing_pictures import note_missing_pictures
+from fullbench.studies.run.paper_protocol import follows_paper
 from fullbench.studies.run.progress_display import watch_progress
 from fullbench.studies.run.run_options import RunOptions
 from fullbench.studies.study_file import Study
@@ -27,9 +31,23 @@ class LeaderboardRun(BaseRun):
         self.schedule: Schedule = leaderboard_inputs_from_options.parse_schedule(options.get("schedule", "uniform"))
         answers = (*study.response_files, *options.get("responses", ()))
         model = study.contestants[0] if study.contestants else str(options["newcomer"])
+        benchmark = judge_contestant_and_benchmark_specs.benchmark_from_name(study.benchmark or "")
+        prompt_style = str(options.get("prompt_style", ""))
+        takes_prompts = Spec.parse(study.judges[0]).kind not in judge_names()
+        if follows_paper(study) and takes_prompts:
+            prompt_style = prompt_style or benchmark.prompt_style_of_paper
+        differences = list(
+            leaderboard_settings_tables_and_page.paper_differences(
+                rule=self.settings.rule, ties=self.settings.ties, schedule=self.schedule, bench=benchmark,
+                prompt_style=prompt_style if takes_prompts else None,
+            )
+        )  # fmt: skip
+        if follows_paper(study) and differences:
+            raise InputError(f"protocol paper, but {differences[0]}; leave out one of the two")
+        self.messages += [f"Not the paper's protocol ({benchmark.name}): {difference}." for difference in differences]
         self.request = leaderboard_inputs_from_options.LeaderboardRequest(
             study.benchmark or "", study.data, answers, model, options.get("predictions"), study.judges[0],
-            options.get("prompt_style", ""), options.get("reader"), study.without_pictures, study.pictures_from,
+            prompt_style, options.get("reader"), study.without_pictures, study.pictures_from,
             study.limit, bool(options.get("withheld", False)),
         )  # fmt: skip
         self.judges = [self.request.build_judge()]
@@ -74,4 +92,6 @@ class LeaderboardRun(BaseRun):
         tables = leaderboard_settings_tables_and_page.leaderboard_tables(
             record, prepared.judge.name, board.settings, self.study.options.get("by")
         )
+        if follows_paper(self.study):
+            tables = leaderboard_settings_tables_and_page.paper_leaderboard(tables)
         return self._build_sourced_result(record, tables, [prepared.judge.name])

@@ -70,6 +70,15 @@ def submit_answers(
     return Submission(name, len(answered_ids), new_count, len(items))
 
 
+def history_tables(
+    record: Record, ledger: Ledger, judge: str, settings: Settings, items: Sequence[Item]
+) -> list[Table]:
+    """Return how ranks went on these items, and who answered how many of them."""
+    names = {item.id for item in items}
+    shown = record.where(lambda verdict: verdict.item in names)
+    return [rank_history_table(shown, judge, settings), coverage_table(ledger, items)]
+
+
 def rank_history_table(record: Record, judge: str, settings: Settings) -> Table:
     """Return the ranks after each newcomer's matches, in the order in which contestants were first judged."""
     judge_verdicts = sorted(record.where(judge=judge), key=lambda verdict: verdict.at)

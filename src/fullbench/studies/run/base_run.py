@@ -17,7 +17,7 @@ from fullbench.core.panel_and_cascade import View, is_view
 from fullbench.core.registered_display_and_frame_functions import Printable
 from fullbench.core.table import Table
 from fullbench.core.translatable_note import Note
-from fullbench.core.verdict import Circumstances
+from fullbench.core.verdict import PEOPLE, Circumstances
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
@@ -205,7 +205,7 @@ class BaseRun(ABC):
         all_cases = list(cases) if self.second else []
         due_count = sum(1 for judge in self._first_judges() for _ in cases_to_judge(judge))
         due_count += sum(len(doubtful_cases(name, all_cases, ledger, self.views)) for name in self.second)
-        return due_count - sum(not is_view(verdict.judge) for verdict in record)
+        return due_count - sum(verdict.judge != PEOPLE and not is_view(verdict.judge) for verdict in record)
 
     def _build_sourced_result(
         self, record: Record, tables: Sequence[Table], judges: Sequence[str], job_counts: Sequence[JobCounts] = ()

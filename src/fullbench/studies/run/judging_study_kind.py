@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from itertools import groupby
@@ -19,9 +19,10 @@ from fullbench.core.judge import Judge
 from fullbench.core.model import Model
 from fullbench.core.panel_and_cascade import View, is_view
 from fullbench.core.response import Response
+from fullbench.core.rubric import is_check, is_review
 from fullbench.core.table import Table
 from fullbench.core.translatable_note import Note, error_sentence
-from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.core.verdict import PEOPLE, PILOT, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError, ModelError, UserError
 from fullbench.files.existing_scores import ExistingVerdicts
@@ -46,7 +47,12 @@ from fullbench.studies.run.cases_per_judge_and_case_file import (
 )
 from fullbench.studies.run.contestant_facts_reader import read_contestant_facts
 from fullbench.studies.run.missing_pictures import note_missing_pictures
-from fullbench.studies.run.paper_protocol import follows_paper, protocol_messages, refuse_differences
+from fullbench.studies.run.paper_protocol import (
+    follows_paper,
+    orders_of_study,
+    protocol_messages,
+    refuse_differences,
+)
 from fullbench.studies.run.refusal_filter_and_benchmark_case_overrides import apply_case_overrides, exclude_answers
 from fullbench.studies.run.run_options import RunOptions
 from fullbench.studies.run.study_items_responses_and_labels import (
@@ -120,7 +126,7 @@ class StudyRun(BaseRun):
         self.specs |= {judge.name: spec for judge, spec in zip(self.judges, full_specs, strict=True)}
         if self.benchmark is not None:
             options = {spec: Spec.parse(spec).options for spec in judge_specs}
-            refuse_differences(self.study, options)
+            refuse_differences(self.study, self.benchmark, options)
             style_message = judge_contestant_and_benchmark_specs.default_style_message(self.benchmark, self.specs)
             self.messages += [style_message] if style_message else []
             self.messages += protocol_messages(self.study, self.benchmark, options)
@@ -205,7 +211,8 @@ class StudyRun(BaseRun):
         study = self.study
         responses = exclude_answers(responses, study.leave_out).responses
         if self.benchmark is not None:
-            return apply_case_overrides(self.benchmark.cases(self.items, responses, trials=study.trials), study)
+            orders = orders_of_study(study, self.benchmark)
+            return apply_case_overrides(self.benchmark.cases(self.items, responses, trials=study.trials), study, orders)
         return own_cases(
             self.items, responses, study.ballots,
             criteria=study.criteria, orders=study.orders, trials=study.trials, seed=study.seed,
@@ -312,7 +319,7 @@ class StudyRun(BaseRun):
     def _replay(self, ledger: Ledger) -> StudyResult:
         responses = self.responses(ledger)
         study_result = self._build_result(ledger, responses, [], with_texts=True)
-        study_result.missing = len(self.labels) + self._count_missing(
+        study_result.missing = self._count_missing(
             ledger,
             study_result.record,
             self.cases(responses),
@@ -401,11 +408,27 @@ class StudyRun(BaseRun):
             and (verdict.case, verdict.judge, verdict.trial, verdict.rater) not in labelled_keys
         ]
         items = {item.id: item for item in self.items}
+        people_votes += self._votes_on_verdicts_and_references(ledger, places)
         all_verdicts = add_view_verdicts((*judge_verdicts, *self.labels, *people_votes), self.views)
         # References that compete are among the cases, but not among the responses of the study.
         own_responses = _responses_by_key(responses)
         all_responses = {**own_responses, **stored_record.responses, **own_responses}
         return Record(all_verdicts, items, all_responses, stored_record.asks)
+
+    def _votes_on_verdicts_and_references(self, ledger: Ledger, case_keys: Collection[str]) -> list[Verdict]:
+        """Return people's reviews of verdicts on these cases and their checks of references, for a benchmark's tables.
+
+        They are votes on cases of their own, so they are not among the study's cases.
+        """
+        if self.benchmark is None:
+            return []
+        items = {item.id for item in self.items}
+        return [
+            verdict
+            for verdict in ledger.verdicts(PEOPLE)
+            if not verdict.rater.startswith(PILOT)
+            and ((is_review(verdict) and verdict.item in case_keys) or (is_check(verdict) and verdict.item in items))
+        ]
 
     def tables(self, record: Record, ledger: Ledger) -> Sequence[Table]:
         """Return the study's tables, with due cases and the cost of failed calls (after a benchmark's own)."""
@@ -414,7 +437,9 @@ class StudyRun(BaseRun):
         from fullbench.analysis.views import cascade_verdicts
         from fullbench.columns.column_builder import columns_from_verdicts
 
-        columns = _with_due(columns_from_verdicts(record), ledger, self.judges)
+        # Votes on verdicts and references say nothing about who answers best.
+        own_record = record.where(lambda verdict: not is_review(verdict) and not is_check(verdict))
+        columns = _with_due(columns_from_verdicts(own_record), ledger, self.judges)
         due, failed_calls = columns.due, columns.failed_calls
         cascade_tables = (
             [cascade_verdicts.cascade_table(cascades, record.verdicts)]

@@ -12,12 +12,14 @@ from typing import Protocol
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case, Orders
 from fullbench.core.dialogue_turn_answers_and_criteria import criteria_of_items
-from fullbench.core.response import Response
+from fullbench.core.response import REFUSAL_STOPS, Response, split_refused_drawings
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 
 EXCLUSION_KINDS = ("refusals", "short")
+DRAWINGS = "drawings"
+_KIND_COLUMNS = {"refusals": "refusals", "short": "short answers", DRAWINGS: "refused drawings"}
 MIN_WORDS = 3
 """An answer with fewer words is short; each Chinese character counts as a word."""
 _REFUSAL = re.compile(
@@ -40,8 +42,10 @@ def is_refusal(response: Response) -> bool:
     >>> [is_refusal(Response.say("i", "c", text)) for text in ("I am sorry.", "抱歉，我不能。", "A sorry sight.")]
     [True, True, False]
     """
-    has_refusal_stop = response.stop in {"refused", "filter"} or response.tags.get("stop") in {"refused", "filter"}
-    return has_refusal_stop or _REFUSAL.match(response.text) is not None
+    return (
+        bool(REFUSAL_STOPS & {response.stop, response.tags.get("stop", "")})
+        or _REFUSAL.match(response.text) is not None
+    )
 
 
 def is_short(response: Response) -> bool:
@@ -65,18 +69,26 @@ class FilteredAnswers:
         if not self.counts:
             return None
         names = sorted({name for name, _ in self.counts})
-        rows: list[list[Cell]] = [[name, self.counts[name, "refusals"], self.counts[name, "short"]] for name in names]
-        note = Note("cleaning.left-out", n=self.counts.total(), fewest=MIN_WORDS)
+        # Refused drawings are always excluded; the other kinds only if a study names them.
+        is_used = {kind: any(kind == counted for _, counted in self.counts) for kind in _KIND_COLUMNS}
+        kinds = [kind for kind in _KIND_COLUMNS if is_used[kind] or (kind != DRAWINGS and not is_used[DRAWINGS])]
+        rows: list[list[Cell]] = [[name, *(self.counts[name, kind] for kind in kinds)] for name in names]
+        drawings = sum(count for (_, kind), count in self.counts.items() if kind == DRAWINGS)
+        notes = [Note("cleaning.drawings", n=drawings)] if drawings else []
+        if answers := self.counts.total() - drawings:
+            notes.append(Note("cleaning.left-out", n=answers, fewest=MIN_WORDS))
         title = Note("cleaning.title")
-        columns = table_columns("contestant", "refusals", "short answers")
-        hint = {"kind": "stacked", "label": "contestant", "parts": ["refusals", "short answers"]}
-        return Table("left out", title, columns, rows, [note], {}, hint)
+        heads = [_KIND_COLUMNS[kind] for kind in kinds]
+        hint = {"kind": "stacked", "label": "contestant", "parts": heads}
+        return Table("left out", title, table_columns("contestant", *heads), rows, notes, {}, hint)
 
 
 def exclude_answers(responses: Iterable[Response], leave_out: Sequence[str]) -> FilteredAnswers:
-    """Remove the kinds of answers named in `leave_out`, and count them."""
+    """Remove refused drawings and the kinds of answers named in `leave_out`, and count them."""
     filtered_answers = FilteredAnswers()
-    for response in responses:
+    answers, drawings = split_refused_drawings(responses)
+    filtered_answers.counts.update((response.contestant, DRAWINGS) for response in drawings)
+    for response in answers:
         if "refusals" in leave_out and is_refusal(response):
             filtered_answers.counts[response.contestant, "refusals"] += 1
         elif "short" in leave_out and is_short(response):
@@ -87,23 +99,20 @@ def exclude_answers(responses: Iterable[Response], leave_out: Sequence[str]) -> 
 
 
 class CaseOverrides(Protocol):
-    """Orders and criteria of a study, and whether its file sets them."""
+    """Criteria of a study, and whether its file sets them."""
 
-    @property
-    def orders(self) -> Orders: ...
     @property
     def criteria(self) -> tuple[str, ...]: ...
     @property
     def keys_in_file(self) -> frozenset[str]: ...
 
 
-def apply_case_overrides(cases: Iterable[Case], study: CaseOverrides) -> Iterator[Case]:
-    """Yield a benchmark's cases in the orders and criteria that a study file sets.
+def apply_case_overrides(cases: Iterable[Case], study: CaseOverrides, orders: Orders) -> Iterator[Case]:
+    """Yield a benchmark's cases in these orders, and by the criteria that a study file sets.
 
     Cases on the same responses must be adjacent. `sorted` and `shuffled` show each set of responses once, `all` in
     every order. A study's criteria may only replace `overall`.
     """
-    orders = study.orders if "orders" in study.keys_in_file else "both"
     if orders == "both":
         reordered_cases: Iterable[Case] = cases
     else:

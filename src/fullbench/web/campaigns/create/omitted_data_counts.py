@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from fullbench.core.item import Item
-from fullbench.core.response import Response
+from fullbench.core.response import Response, split_refused_drawings
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.studies.run.study_items_responses_and_labels import is_unverified
@@ -22,7 +22,8 @@ class OmittedCounts:
 
     They are: `unverified` of `items`, requests for questions, pairs without an information gain, people's own votes in
     a review of judges' verdicts, verdicts on other criteria, verdicts whose text is only numbers (`bare`), unusable
-    verdicts, and tasks over a limit. Of a random draw they are the tasks `drawn` of `drawn_of`, and the seed.
+    verdicts, refused drawings, and tasks over a limit. Of a random draw they are the tasks `drawn` of `drawn_of`, and
+    the seed.
     """
 
     items: int = 0
@@ -37,6 +38,7 @@ class OmittedCounts:
     drawn: int = 0
     drawn_of: int = 0
     seed: int = 0
+    drawings: int = 0
 
     @property
     def option(self) -> dict[str, dict[str, int]]:
@@ -48,6 +50,7 @@ class OmittedCounts:
         counted_notes = (
             (self.unverified, Note("web.people.omitted.unverified", n=self.unverified, items=self.items)),
             (self.requests, Note("web.people.omitted.requests", n=self.requests)),
+            (self.drawings, Note("web.people.omitted.drawings", n=self.drawings)),
             (self.pairs, Note("web.people.omitted.pairs", n=self.pairs)),
             (self.votes, Note("web.people.omitted.votes", n=self.votes)),
             (self.other_criteria, Note("web.people.omitted.criteria", n=self.other_criteria)),
@@ -79,14 +82,20 @@ def select_items_to_judge(
 ) -> tuple[list[Item], list[Response], OmittedCounts]:
     """Return the items to judge, the answers to them, and counts of what was left out.
 
-    Unverified items can be verified or written after, but they are judged only with `include_unverified`.
+    Refused drawings are always left out. Unverified items can be verified or written after, but they are judged only
+    with `include_unverified`.
     """
-    every, every_answer = list(items), list(answers)
+    every = list(items)
+    every_answer, drawings = split_refused_drawings(answers)
     if include_unverified or kind in {"verify", "write"}:
-        return every, every_answer, OmittedCounts(len(every))
+        return every, every_answer, OmittedCounts(len(every), drawings=len(drawings))
     items_to_judge = [item for item in every if not is_unverified(item)]
     if every and not items_to_judge:
         raise InputError(Note("web.wrong.no-item-is-verified", n=len(every)))
     names = {item.id for item in items_to_judge}
     kept_answers = [answer for answer in every_answer if answer.item in names]
-    return items_to_judge, kept_answers, OmittedCounts(len(every), len(every) - len(items_to_judge))
+    return (
+        items_to_judge,
+        kept_answers,
+        OmittedCounts(len(every), len(every) - len(items_to_judge), drawings=len(drawings)),
+    )
