@@ -6,6 +6,7 @@ from fullbench.analysis.marks_by_dialogue_turn import dialogue_turn_tables
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
+from fullbench.reports.tables_as_terminal_text import render_text
 
 
 def test_unusable_verdicts_on_turns_are_counted_by_contestant():
@@ -16,6 +17,8 @@ def test_unusable_verdicts_on_turns_are_counted_by_contestant():
     ]  # fmt: skip
     (table,) = dialogue_turn_tables(columns_from_verdicts(Record(tuple(verdicts))))
     assert dict(zip(table.column("contestant"), table.column("unusable"), strict=True)) == {"a": 2, "b": 0}
+    last_cells = [line.split()[-1] for line in render_text(table, width=200).splitlines() if line.startswith("j ")]
+    assert last_cells == ["2", "0"]
     complete = [one for one in verdicts if one.fault is None]
     (table,) = dialogue_turn_tables(columns_from_verdicts(Record(tuple(complete))))
     assert table.place("unusable") is None

@@ -470,3 +470,22 @@ def test_pictures_of_prompts_and_completions_keep_their_places(tmp_path):
     in_place, in_front = sorted(map(sent_order, server.asked), key=lambda words: "This one" in words)
     assert re.search(r"Album A:\n?<red>\n?Album B:\n?<blue>\n?Which is warmer\?", in_place), in_place
     assert re.search(r"<red>\s*\[2\] <blue>\s.*Which is warmer\?.*This one:\n?<blue>\n?It is cold", in_front, re.DOTALL)
+
+
+def test_totals_are_in_the_report_and_a_rubric_without_positive_points_is_refused_at_once(tmp_path):
+    ledger, means = tmp_path / "l.ledger", []
+    with pytest.raises(InputError, match="the rubric has no criterion with positive points"):
+        fullbench.reward("chance?seed=1", rubric=[{"name": "rude", "weight": -1}], ledger=ledger)
+    assert not ledger.exists()
+    prompts = [f"question {number}?" for number in range(6) for _ in range(2)]
+    answers = [f"answer {number}-{sample}" for number in range(6) for sample in range(2)]
+    for points in (1, 3):
+        criteria = [{"name": "right", "weight": points}, {"name": "clear", "weight": 2}, {"name": "rude", "weight": -1}]
+        reward = fullbench.reward("chance?seed=1", rubric=criteria, ledger=ledger)
+        means.append(sum(reward(prompts, answers)) / 12)
+        reward.close()
+    tables = {table.name: table for table in fullbench.report(ledger)}
+    boards = [table for name, table in tables.items() if name.startswith("leaderboard rubric:rewards")]
+    found = [board.column("mean real:0-1")[0].value for board in boards]
+    assert sorted(found) == pytest.approx(sorted(means))
+    assert len(set(means)) == 2

@@ -329,3 +329,85 @@ def test_flaws_that_are_worded_as_merits_are_counted_in_a_warning(tmp_path):
     answers = [{"item": f"row-{number}", "contestant": "a", "text": "answer"} for number in (1, 2)]
     with pytest.warns(DataWarning, match="2 of 4 criteria with negative points are worded as merits"):
         fullbench.judge(rows, answers, str(tmp_path / "l.ledger"), judge="chance?seed=1", rubric=True)
+
+
+def shared_and_own_rows(count):
+    """HealthBench rows: each with two criteria of its own, and one long text that some rows share."""
+    long_text = "The answer is safe, which means that nobody is harmed. " * 9
+    rows = [health_bench(number) for number in range(count)]
+    for row in rows[1:]:
+        row["rubrics"] = [*row["rubrics"][:1], *row["rubrics"][2:3], {"criterion": long_text, "points": 4, "tags": []}]
+    return rows
+
+
+def test_a_ledger_takes_more_items_and_more_judges_of_the_items_own_rubrics(tmp_path):
+    rows = shared_and_own_rows(ITEMS)
+    answers = [{"item": f"hb{number}", "contestant": who, "text": f"answer-{number}-{who}"}
+               for number in range(ITEMS) for who in CONTESTANTS]  # fmt: skip
+    per_item = len(CONTESTANTS)
+    with ScriptedServer({"m": reasoned_sheet, "n": reasoned_sheet}) as server:
+        first, second = (f"vllm:{name}@{server.url}" for name in "mn")
+
+        def judged(items, *judges):
+            write(tmp_path / "items.jsonl", rows[:items])
+            write(tmp_path / "answers.jsonl", answers[: items * per_item])
+            words = [word for judge in judges for word in ("--judge", judge)]
+            return cli("judge", "--items", tmp_path / "items.jsonl", "--responses", tmp_path / "answers.jsonl",
+                       *words, "--rubric", "items", "--ledger", tmp_path / "l.ledger", "--json", "--quiet")  # fmt: skip
+
+        for items, judges, calls in (
+            (2, [first], 2), (ITEMS, [first], ITEMS), (2, [first], ITEMS), (ITEMS, [second], 2 * ITEMS),
+            (ITEMS, [first, second], 2 * ITEMS),
+        ):  # fmt: skip
+            tables = json.loads(judged(items, *judges))
+            assert len(server.asked) == calls * per_item
+        record = fullbench.judge(
+            str(tmp_path / "items.jsonl"), str(tmp_path / "answers.jsonl"), str(tmp_path / "l.ledger"),
+            judge=first, rubric=True,
+        )  # fmt: skip
+        assert len(server.asked) == 2 * ITEMS * per_item
+    totals = defaultdict(list)
+    for number, row in enumerate(rows):
+        for who in CONTESTANTS:
+            met = [one["points"] for one in row["rubrics"]
+                   if drawn(f"answer-{number}-{who}", one["criterion"].strip()) == "yes"]  # fmt: skip
+            best = sum(one["points"] for one in row["rubrics"] if one["points"] > 0)
+            totals[who].append(min(1, max(0, sum(met) / best)))
+    expected = {who: round(fmean(values), 9) for who, values in totals.items()}
+    assert means(tables, "rubric:items") == means(tables, "rubric:items by n") == expected
+    assert {verdict.judge for verdict in record if verdict.judge.startswith("rubric:")} == {"rubric:items"}
+    boards = {table["source"]["judge"] for table in tables if table["name"].startswith("leaderboard")}
+    assert boards == {"rubric:items", "rubric:items by n"}, "no criterion of some items has a board"
+    with Ledger(tmp_path / "l.ledger", read_only=True) as book:
+        of_all = {view.name: len(view.criteria_for_item("hb3")) for view in book.views()}
+    assert of_all == {"rubric:items": 3, "rubric:items by n": 3}
+    rows[2]["rubrics"][0]["points"] = 9
+    with pytest.raises(
+        InputError, match=r"rubric:items is in this ledger already, and its criterion 'Names thing 2\.'"
+    ):
+        judged(ITEMS, first)
+    screen = cli("report", "--ledger", tmp_path / "l.ledger")
+    assert "nobody is harmed" not in screen
+
+
+def test_the_total_comes_first_and_a_changed_rubric_is_refused_in_one_sentence(tmp_path):
+    write(tmp_path / "items.jsonl", [{"id": f"i{number}", "question": "What?"} for number in range(3)])
+    write(tmp_path / "answers.jsonl", [{"item": f"i{number}", "contestant": who, "text": f"answer-{number}-{who}"}
+                                       for number in range(3) for who in CONTESTANTS])  # fmt: skip
+    text = RUBRIC.format(total="clipped").replace("It gives", "As a rule, " + "and by what is known, " * 9 + "it gives")
+    (tmp_path / "r.toml").write_text(text.replace('name = "danger"\n', ""), encoding="utf-8")
+    words = ("judge", "--items", tmp_path / "items.jsonl", "--responses", tmp_path / "answers.jsonl", "--judge",
+             "chance?seed=1", "--rubric", tmp_path / "r.toml", "--ledger", tmp_path / "l.ledger")  # fmt: skip
+    screen = cli(*words)
+    assert len(screen.splitlines()) <= 40
+    first_row = next(line for line in screen.splitlines() if line.startswith("overall"))
+    assert screen.index("by judge rubric:r") < screen.index(" on "), "the total is named before any criterion"
+    assert screen.index(first_row) < screen.index("As a rule, and", screen.index("criterion  "))
+    (tmp_path / "r.toml").write_text(text.replace('name = "danger"\n', "").replace("-6", "-7"), encoding="utf-8")
+    with pytest.raises(InputError) as refused:
+        cli(*words)
+    assert "rubric:r is in this ledger already, and its criterion 'As a rule, and by what is known" in str(
+        refused.value
+    )
+    assert "Give the rubric another name" in str(refused.value)
+    assert len(str(refused.value)) < 400

@@ -43,7 +43,7 @@ def dialogue_turn_tables(columns: Columns) -> list[Table]:
         ballot = columns.names["ballot"][columns.ballot[row]]
         judge = columns.names["judge"][columns.judge[row]]
         item = columns.names["item"][columns.item[row]]
-        is_unusable = columns.fault[row] >= 0 and not is_waiting[row]
+        is_unusable = bool(columns.fault[row] >= 0 and not is_waiting[row])
         for place in range(int(columns.start[row]), int(columns.start[row + 1])):
             mark = float(columns.mark[place])
             unusable[base, ballot, judge][columns.names["contestant"][columns.contestant[place]]] += is_unusable

@@ -1,4 +1,4 @@
-"""Criteria that belong to one item each, as in released rubrics: they get a count and no tables of their own."""
+"""Criteria of items' own rubrics, as in released ones: they get a count and no tables of their own."""
 
 from __future__ import annotations
 
@@ -6,18 +6,24 @@ from dataclasses import replace
 
 import numpy as np
 
+from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.built_in_table_columns import table_columns
+from fullbench.core.dialogue_turn_answers_and_criteria import split_criterion
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
 from fullbench.stats.array_checks import Bools
 
-POOLED = "criteria of single items"
+POOLED = "criteria of items"
 """Name under which verdicts on such criteria are counted."""
 
 
 def single_item_criteria_mask(columns: Columns) -> Bools:
-    """Return a mask of verdicts on criteria that one item alone has, in studies where several items have such."""
+    """Return a mask of verdicts on criteria of items' own rubrics, in studies where several items have such.
+
+    A criterion that one item alone has belongs to its rubric. So does one that only some of these items have, as in
+    HealthBench, where rubrics share a few texts. Turns of a dialogue are no such criteria.
+    """
     mask = np.zeros(len(columns), dtype=np.bool_)
     names = columns.names["criterion"]
     if len(names) < 2 or not len(columns):
@@ -28,9 +34,18 @@ def single_item_criteria_mask(columns: Columns) -> Bools:
     is_single[group[columns.item != columns.item[first][group]]] = False
     mask = is_single[group]
     for study in np.unique(columns.study[mask]):
-        of_study = mask & (columns.study == study)
-        if len(np.unique(columns.item[of_study])) < 2:
-            mask &= ~of_study
+        is_of_study = columns.study == study
+        own_items = np.unique(columns.item[mask & is_of_study])
+        if len(own_items) < 2:
+            mask &= ~is_of_study
+            continue
+        item_count = len(np.unique(columns.item[is_of_study]))
+        for criterion in np.unique(columns.criterion[is_of_study & ~mask]):
+            is_of_criterion = is_of_study & (columns.criterion == criterion)
+            items = np.unique(columns.item[is_of_criterion])
+            is_of_some = len(items) < item_count and split_criterion(names[criterion])[1] is None
+            if is_of_some and names[criterion] != OVERALL and np.isin(items, own_items).any():
+                mask |= is_of_criterion
     return mask
 
 

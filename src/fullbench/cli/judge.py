@@ -75,7 +75,7 @@ def judge(
     from fullbench.core.case import ORDERS
     from fullbench.core.rubric import RUBRIC
     from fullbench.reports.atomic_write import check_page
-    from fullbench.studies.rubrics.rubrics_in_studies import rubrics_by
+    from fullbench.studies.rubrics.rubrics_in_studies import rubric_source, rubrics_by
     from fullbench.studies.run.judging_study_kind import StudyRun
     from fullbench.studies.study_file import Study
 
@@ -90,7 +90,7 @@ def judge(
         check_page(report)
     if orders not in ORDERS:
         raise InputError(f"Unknown orders {orders!r}. Use {', '.join(ORDERS)}.")
-    rubrics = {} if rubric is None else rubrics_by(judges, rubric)
+    rubrics = {} if rubric is None else rubrics_by(judges, rubric.stem, rubric_source(rubric), store.ledger)
     study = Study(
         "judge", items=items, responses=responses, labels=labels,
         judges=(*judges, *(f"{RUBRIC}{name}" for name in rubrics)) if ballots else (), ballots=tuple(ballots or ()),

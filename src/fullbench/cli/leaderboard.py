@@ -361,7 +361,7 @@ def show_board(
         if together:
             tables += joint_leaderboard.joint_tables(all_columns, _response_lengths(context_record))
         if not together or judge is not None or len(judges) == 1:
-            # Tags, the history and a paper's rule are about one judge; without them, the boards of all judges are shown.
+            # Tags, history and a paper's rule are about one judge; without them, the boards of all judges are shown.
             is_one_board = judge is not None or len(judges) < 2 or history or tag is not None or is_paper
             board_judges = [select_judge(judges or judge_names, judge)] if is_one_board else judges
             rule = leaderboard_settings_tables_and_page.paper_rule(board_judges[0]) if is_paper else rule

@@ -468,8 +468,8 @@ def ballot(spec: str) -> Ballot:
     >>> ballot("real:0-1").allows([0.25])
     True
     """
-    kind, _, argument = str(spec).partition(":")
-    if kind not in plugin_entry_points.installed_plugins("ballots"):
+    kind, colon, argument = str(spec).partition(":")
+    if kind not in plugin_entry_points.installed_plugins("ballots") or (colon and not argument):
         raise _unknown_ballot_error(spec)
     made_ballot = plugin_entry_points.load_plugin("ballots", kind)(argument)
     if not isinstance(made_ballot, Ballot):

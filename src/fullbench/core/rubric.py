@@ -257,18 +257,24 @@ class Rubric:
 
     @property
     def settings(self) -> dict[str, Any]:
-        rows = [
-            [c.name, c.weight, c.ballot, *([c.item] if c.item or c.required else []), *([True] if c.required else [])]
-            for c in self.criteria
-        ]
-        has_cap = any(criterion.required for criterion in self.criteria)
-        own_total = {} if self.total == "clipped" else {"total": self.total}
-        return {"judge": self.judge, "criteria": rows, **own_total, **({"cap": self.cap} if has_cap else {})}
+        """The rubric as a ledger stores it. Criteria of single items are apart, so that items can be added later."""
+        rows_by_item: dict[str, list[list[Any]]] = {}
+        for c in self.criteria:
+            row = [c.name, c.weight, c.ballot, *([True] if c.required else [])]
+            rows_by_item.setdefault(c.item, []).append(row)
+        of_all, has_cap = rows_by_item.pop("", []), any(criterion.required for criterion in self.criteria)
+        return {
+            "judge": self.judge, "criteria": of_all, **({"items": rows_by_item} if rows_by_item else {}),
+            **({} if self.total == "clipped" else {"total": self.total}), **({"cap": self.cap} if has_cap else {}),
+        }  # fmt: skip
 
     @classmethod
     def from_settings(cls, name: str, settings: Mapping[str, Any]) -> Rubric:
         """Build the rubric declared under a name."""
-        criteria = (Criterion(row[0], "", row[1], row[2], *row[3:]) for row in settings["criteria"])
+        rows_by_item = {"": settings["criteria"], **settings.get("items", {})}
+        criteria = (
+            Criterion(row[0], "", row[1], row[2], item, *row[3:]) for item, rows in rows_by_item.items() for row in rows
+        )
         options = {key: settings[key] for key in ("total", "cap") if key in settings}
         return cls(name, settings["judge"], tuple(criteria), **options)
 

@@ -26,7 +26,6 @@ from fullbench.core.judge import Judge
 from fullbench.core.model import Model
 from fullbench.core.plugin_entry_points import did_you_mean
 from fullbench.core.response import Response
-from fullbench.core.rubric import RUBRIC_TAG
 from fullbench.core.table import Tables
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
@@ -47,7 +46,14 @@ from fullbench.studies.ledger_display_names_and_name_lookup import (
     with_card_names,
     with_display_names,
 )
-from fullbench.studies.rubrics.rubrics_in_studies import RubricWithJudge, default_calls, load_rubrics, rubrics_by
+from fullbench.studies.rubrics.rubrics_in_studies import (
+    ITEMS,
+    RubricWithJudge,
+    declare_view,
+    load_rubrics,
+    rubric_source,
+    rubrics_by,
+)
 from fullbench.studies.run import answer_items as answering
 from fullbench.studies.run.base_run import StudyResult
 from fullbench.studies.run.cases_per_judge_and_case_file import no_cases_message
@@ -334,7 +340,7 @@ def judge(
         with allow_picture_folders(*_folder_paths(pictures_from)):
             loaded_items = items_of(_list_if_iterator(items), question=question)
             loaded_responses = responses_of(_list_if_iterator(responses), loaded_items)
-        sheets = [] if rubric is None else _rubric_sheets(rubric, judge, loaded_items)
+        sheets = [] if rubric is None else _rubric_sheets(rubric, judge, loaded_items, ledger or DEFAULT_LEDGER)
         named_forms = [] if ballot is None else _as_list(ballot)
         forms = [form.spec if isinstance(form, Ballot) else form for form in named_forms]
         if odd := [form for form in forms if not isinstance(form, str)]:
@@ -369,7 +375,7 @@ def judge(
     cases_by_judge |= {sheet.judge.name: list(sheet.cases(loaded_items, loaded_responses, trials)) for sheet in sheets}
     with _open_ledger(ledger, study=study) as book:
         for sheet in sheets:
-            book.declare("judge", sheet.rubric.name, sheet.rubric.settings)
+            declare_view(book, sheet.rubric)
         totals = {name: len(cases) for name, cases in cases_by_judge.items()}
         with watch_progress("verdicts", names, totals, quiet=_is_quiet(quiet)) as watch:
             _warn_of_failures(
@@ -412,18 +418,19 @@ def _imported_inputs(
     return inputs
 
 
-def _rubric_sheets(rubric: Any, judge: Judges, items: Sequence[Item]) -> list[RubricWithJudge]:
+def _rubric_sheets(rubric: Any, judge: Judges, items: Sequence[Item], ledger: LedgerOrPath) -> list[RubricWithJudge]:
     judges = _as_list(judge)
     if not all(isinstance(judge_or_spec, str) for judge_or_spec in judges):
         raise InputError("a rubric is filled in by judges that are named by a spec, such as 'openai:gpt-4o'")
+    if rubric is True:
+        rubric = ITEMS
     if isinstance(rubric, str | Path):
-        tables = rubrics_by(judges, Path(rubric))
+        stem, source = Path(rubric).stem, rubric_source(Path(rubric))
     else:
-        criteria_entry: dict[str, Any] = {} if rubric is True else {"criteria": list(rubric)}
         # A name belongs to one rubric per ledger. This rubric has no name, so use a digest of its criteria.
-        stem = f"criteria-{digest(criteria_entry or [item.tags.get(RUBRIC_TAG, '') for item in items])[:6]}"
-        names = {spec: stem if len(judges) == 1 else f"{stem} by {spec}" for spec in judges}
-        tables = {name: {"judge": spec, "calls": default_calls(spec), **criteria_entry} for spec, name in names.items()}
+        source = {"criteria": list(rubric)}
+        stem = f"criteria-{digest(source)[:6]}"
+    tables = rubrics_by(judges, stem, source, ledger)
     return load_rubrics(Study("notebook", rubrics=tables), items)
 
 

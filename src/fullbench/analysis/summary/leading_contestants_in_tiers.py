@@ -10,7 +10,7 @@ import numpy as np
 from fullbench.analysis.boards import leaderboard
 from fullbench.analysis.boards.choice_of_first_board import FirstBoard, choose_first_board
 from fullbench.analysis.people.corrected_leaderboards import RATING, corrected_boards
-from fullbench.analysis.scope_suffixes_of_table_titles import ballot_of
+from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL, ballot_of
 from fullbench.analysis.summary.judge_trust import TRUST_WORDS, Trust, is_baseline, real_judges
 from fullbench.analysis.views.view_verdict_helpers import waiting_mask
 from fullbench.columns.verdict_columns import STUDY, Columns
@@ -87,7 +87,7 @@ def tiers_of_ranks(ranks: Sequence[Ranks | None]) -> list[int | None]:
 def leading_contestants(
     columns: Columns, leaderboards: Sequence[Table], trusts: Sequence[Trust], *, rule: VoteRule = "default"
 ) -> list[Leaders]:
-    """Return the first board of every study and criterion.
+    """Return the first board of every study and criterion, the default criterion (and so a rubric's total) first.
 
     Args:
         columns: All verdicts.
@@ -115,7 +115,8 @@ def leading_contestants(
                 for table in leaderboard.leaderboard_tables(part.where(judge=first), settings):
                     scope_tables.setdefault((first, str(table.source["family"])), table)
             all_leaders.append(_leaders(part, board, scope_tables, ranked, corrected))
-    return all_leaders
+    studies = list(dict.fromkeys(one.study for one in all_leaders))
+    return sorted(all_leaders, key=lambda one: (studies.index(one.study), one.criterion != OVERALL))
 
 
 def _without_baselines(part: Columns) -> Columns:

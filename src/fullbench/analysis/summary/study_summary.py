@@ -25,6 +25,7 @@ MAIN_TABLE = "main table of"
 """Entry in the source of a paper's main table, which the first screen shows in place of the contestants."""
 LEADS_BY = "leads by"
 """Entry in the source of a main table: the column by which its rows are compared."""
+_LONGEST_CRITERION = 60
 _MOST_SCOPES, _MOST_NAMES = 3, 3
 """Criteria or studies, and names, that a sentence has; the others are counted."""
 
@@ -187,12 +188,19 @@ def _join_with_comma(first: str, second: str) -> str:
     return Note("list.comma", first=first, second=second)
 
 
+def _short_criterion(criterion: str) -> str:
+    """Return a criterion for a sentence. Criteria of rubrics may be whole paragraphs."""
+    line = " ".join(criterion.split())
+    return line if len(line) <= _LONGEST_CRITERION else line[: _LONGEST_CRITERION - 1].rstrip() + "…"
+
+
 def _lead_text(leaders: Sequence[Leaders]) -> str:
     split = _split(leaders)
     parts: list[str] = []
     said: set[str] = set()
     for one in leaders[:_MOST_SCOPES]:
-        scope = scope_suffix(one.study if "study" in split else "", one.criterion if "criterion" in split else OVERALL)
+        criterion = _short_criterion(one.criterion) if "criterion" in split else OVERALL
+        scope = scope_suffix(one.study if "study" in split else "", criterion)
         parts.append(_lead_phrase(one, scope, is_only=len(leaders) == 1, said=said))
     if len(leaders) > _MOST_SCOPES:
         parts.append(Note("summary.more-scopes", n=len(leaders) - _MOST_SCOPES))
@@ -256,7 +264,7 @@ def trust_text(trusts: Sequence[Trust]) -> str:
             text = join_names(names)
         criteria = list(dict.fromkeys(one.criterion for one in of_word))
         if "criterion" in split and len(criteria) < len({one.criterion for one in trusts}):
-            text = Note("summary.on-criteria", names=text, criteria=join_names(criteria))
+            text = Note("summary.on-criteria", names=text, criteria=join_names([*map(_short_criterion, criteria)]))
         if len(reasons) == 1 and reasons[0]:
             text = Note("summary.with-reason", names=text, why=reasons[0])
         parts.append(Note("summary.word", word=trust_note(word), names=text))

@@ -25,6 +25,10 @@ from fullbench.models.local.quick_weights_fingerprint import weights_fingerprint
 from fullbench.models.wire.reasoning_text import split_reasoning
 
 PRECISIONS = ("auto", "float32", "float16", "bfloat16")
+_PICTURES_UNREAD = (
+    "local models read text only, and the prompt has pictures ({n}); serve a model that takes them (vllm:NAME@URL), or "
+    "leave them out: picture_mode=none or described for a judge, blind:local:NAME for a contestant"
+)
 
 
 @dataclass(eq=False)
@@ -86,12 +90,18 @@ class TransformersModel:
         }
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
-        """Yield one reply per prompt, in order, batch by batch."""
+        """Yield one reply per prompt, batch by batch. A prompt with pictures fails, since they would go unread."""
         waiting = iter(prompts)
         while group := list(islice(waiting, self.batch)):
             yield from self._answer_group(group)
 
     def _answer_group(self, group: Sequence[Prompt]) -> Iterator[Reply]:
+        for prompt in group:
+            if picture_count := sum(len(turn.pictures) for turn in prompt.turns):
+                yield Reply(prompt, error=_PICTURES_UNREAD.format(n=picture_count), failure="permanent")
+        group = [prompt for prompt in group if not any(turn.pictures for turn in prompt.turns)]
+        if not group:
+            return
         model, tokenizer = self.load()
         window = context_window(model)
         texts = [tokenize_turns(tokenizer, prompt.turns) for prompt in group]

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -110,7 +110,14 @@ class Measure:
     @cached_property
     def criteria(self) -> tuple[Criterion, ...]:
         """The criteria for every prompt; none if each prompt has its own."""
-        return parse_criteria(self._table["criteria"]) if "criteria" in self._table else self._file[0]
+        criteria = parse_criteria(self._table["criteria"]) if "criteria" in self._table else self._file[0]
+        if criteria:
+            self.rubric_for(criteria, "any")  # a total that cannot be is refused before the training starts
+        return criteria
+
+    def rubric_for(self, criteria: Sequence[Criterion], judge: str) -> Rubric:
+        """Return the rubric of these criteria, marked by a judge."""
+        return Rubric(f"{RUBRIC}{STUDY}", judge, tuple(criteria), **self.options)
 
     @property
     def calls(self) -> str | None:
@@ -197,6 +204,8 @@ class RewardService(AbstractContextManager["RewardService"]):
             opened.enter_context(self.ledger.hold_lock(self.judge.name))
             spent_dollars = self.ledger.study_cost(study) if budget is not None else 0.0
             self.budget = check_keys_and_budget(models_of(self.judge) or (), budget, spent_dollars=spent_dollars)
+            if measure.criteria:
+                self._declare_rubric()
             self._pool = opened.enter_context(ThreadPoolExecutor(CALLERS, thread_name_prefix="fullbench-reward"))
             self._open = opened.pop_all()
 
@@ -214,6 +223,13 @@ class RewardService(AbstractContextManager["RewardService"]):
 
     def _judge_for(self, criteria: Sequence[Criterion]) -> Judge:
         return judge_with_criteria(self._base_judge, self._spec, criteria, self._calls)
+
+    def _declare_rubric(self) -> None:
+        """Let reports show the totals: as `rubric:rewards`, with a digest if the ledger has another rubric of it."""
+        rubric = self.measure.rubric_for(self.measure.criteria, self.judge.name)
+        if self.ledger.settings_behind("judge", rubric.name) not in (None, rubric.settings):
+            rubric = replace(rubric, name=f"{rubric.name} {digest([rubric.settings])[:6]}")
+        self.ledger.declare("judge", rubric.name, rubric.settings)
 
     def rewards(self, rows: Sequence[RewardRow], timeout: float) -> list[Reward]:
         """Return the reward of each row, in its order; calls that take longer than `timeout` seconds go on without it.
@@ -269,7 +285,7 @@ class RewardService(AbstractContextManager["RewardService"]):
                     f"the first without: {bare[0].question[:60]!r}"
                 )
             judge = self._judge_for(criteria)
-        return RubricWithJudge(Rubric(f"{RUBRIC}{STUDY}", judge.name, criteria, **self.measure.options), judge)
+        return RubricWithJudge(self.measure.rubric_for(criteria, judge.name), judge)
 
     def _cases(self, row: RewardRow, sheet: RubricWithJudge | None) -> list[Case]:
         item, response = row

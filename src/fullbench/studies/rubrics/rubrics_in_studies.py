@@ -6,6 +6,7 @@ import json
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import Judge, models_of
+from fullbench.core.panel_and_cascade import View
 from fullbench.core.response import Response
 from fullbench.core.rubric import RUBRIC, Criterion, Rubric, criteria_of_items, parse_criteria
-from fullbench.errors import DataWarning, InputError
+from fullbench.errors import DataWarning, InputError, LedgerError
 from fullbench.files.toml_reader import read_toml
+from fullbench.ledger.ledger import Ledger
 from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.studies.study_file import Study
 
@@ -29,6 +32,8 @@ CALLS = (ONE, EACH)
 CONFIRMED_KEY = "confirmed"
 OPTION_KEYS = ("total", "cap")
 """Options of a rubric, in its file or its table in a study."""
+_LONGEST_NAME = 60
+"""Longest name of a criterion in an error; criteria of items are named by their full text."""
 _MERIT = re.compile(r"(?:^|: )(?:avoids?|refrains?)\b", re.IGNORECASE)
 _FILE_KEYS = ("criteria", "proposed", CONFIRMED_KEY, *OPTION_KEYS)
 
@@ -99,14 +104,89 @@ class RubricWithJudge:
                         yield Case(item, (response,), forms[line.ballot], line.name, trial)
 
 
-def rubrics_by(judges: Sequence[str], path: Path) -> dict[str, dict[str, Any]]:
-    """Return rubric tables of one file for several judges, named after the file and, if needed, the judge.
+def rubrics_by(
+    judges: Sequence[str], stem: str, source: Mapping[str, Any], ledger: Ledger | str | Path
+) -> dict[str, dict[str, Any]]:
+    """Return a table of the same rubric for each judge, by names that the ledger does not have for another judge.
 
-    The path `items` means the items' own rubrics.
+    Args:
+        judges: Specs of the judges.
+        stem: Name of the rubric. One judge alone has it; others are `STEM by JUDGE`.
+        source: Entries of the tables, such as `file` or `criteria`; none for the items' own rubrics.
+        ledger: The ledger that will store the verdicts, open or by its place; it may not exist yet.
     """
-    names = {spec: path.stem if len(judges) == 1 else f"{path.stem} by {spec}" for spec in judges}
-    source = {} if str(path) == ITEMS else {"file": str(path.resolve())}
-    return {name: {"judge": spec, **source, "calls": default_calls(spec)} for spec, name in names.items()}
+    words = {spec: re.split("[@?]", spec.partition(":")[2] or spec)[0] or spec for spec in judges}
+    tables: dict[str, dict[str, Any]] = {}
+    with _readable_ledger(ledger) as book:
+        for spec in judges:
+            head = judge_contestant_and_benchmark_specs.judge_from_spec(spec).name.partition("#")[0]
+            for name in (stem, f"{stem} by {words[spec]}", f"{stem} by {spec}"):
+                known = book.settings_behind("judge", f"{RUBRIC}{name}") if book is not None else None
+                owner = None if known is None else str(known["judge"]).partition("#")[0].removesuffix("+sheet")
+                is_free = owner is None and (name != stem or len(judges) == 1)
+                if name not in tables and (is_free or owner == head):
+                    break
+            tables[name] = {"judge": spec, **source, "calls": default_calls(spec)}
+    return tables
+
+
+def rubric_source(path: Path) -> dict[str, str]:
+    """Return the entries of a rubric's table for a path; the path `items` means the items' own rubrics."""
+    return {} if str(path) == ITEMS else {"file": str(path.resolve())}
+
+
+@contextmanager
+def _readable_ledger(ledger: Ledger | str | Path) -> Iterator[Ledger | None]:
+    if isinstance(ledger, Ledger):
+        yield ledger
+        return
+    with ExitStack() as opened:
+        book = None
+        with suppress(LedgerError):  # there is none yet, or the run itself will say what is wrong with it
+            book = opened.enter_context(Ledger(ledger, read_only=True))
+        yield book
+
+
+def declare_view(ledger: Ledger, view: View) -> None:
+    """Declare a panel, a cascade or a rubric in a ledger; refuse a rubric that was changed under the same name.
+
+    A rubric of the items' own criteria grows with the items that are judged.
+    """
+    settings = view.settings
+    known = ledger.settings_behind("judge", view.name) if isinstance(view, Rubric) else None
+    if known is not None:
+        if change := _change_of_rubric(known, settings):
+            raise InputError(
+                f"{ledger.place}: {view.name} is in this ledger already, and {change}. Give the rubric another name "
+                "(the name of its file or table), or use another ledger"
+            )
+        items = {**known.get("items", {}), **settings.get("items", {})}
+        settings = {**settings, **({"items": items} if items else {})}
+    ledger.declare("judge", view.name, settings)
+
+
+def _change_of_rubric(known: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Return the first difference between two settings of a rubric, or ""."""
+    if known["judge"] != now["judge"]:
+        return f"its judge was {known['judge']} and is now {now['judge']}"
+    for key, default in (("total", "clipped"), ("cap", None)):
+        if known.get(key, default) != now.get(key, default):
+            return f"its {key} was {known.get(key, default)} and is now {now.get(key, default)}"
+    both = [("", known["criteria"], now["criteria"])]
+    of_items, known_items = now.get("items", {}), known.get("items", {})
+    both += [(f" of item {item!r}", rows, of_items[item]) for item, rows in known_items.items() if item in of_items]
+    for whose, before, after in both:
+        rows = {row[0]: row[1:] for row in before}
+        for name, *rest in after:
+            if rows.pop(name, None) != rest:
+                return f"its criterion {_cut(name)}{whose} is new or has other points, another ballot or requirement"
+        if rows:
+            return f"its criterion {_cut(next(iter(rows)))}{whose} is missing now"
+    return ""
+
+
+def _cut(name: str) -> str:
+    return repr(name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…")
 
 
 def default_calls(spec: str) -> str:

@@ -30,7 +30,7 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.plugin_specs import Spec, judge_names
 from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.studies.engines import JobCounts, Stop
-from fullbench.studies.rubrics.rubrics_in_studies import RubricWithJudge, load_rubrics
+from fullbench.studies.rubrics.rubrics_in_studies import RubricWithJudge, declare_view, load_rubrics
 from fullbench.studies.run import call_and_cost_plan, panels_and_cascades
 from fullbench.studies.run.base_run import BaseRun, StudyResult, add_source
 from fullbench.studies.run.call_context import CallContext
@@ -281,7 +281,7 @@ class StudyRun(BaseRun):
         place = " and ".join(map(str, self.study.verdict_files)) or self.study.name
         self.messages += changed_label_messages(place, enter_labels(by_judges, ledger), what="verdicts")
         for view in self.views:
-            ledger.declare("judge", view.name, view.settings)
+            declare_view(ledger, view)
         responses = self.responses(ledger)
         stopped_answering = bool(self.contestants and stop.reason)
         if not stop.reason and not responses and (why := no_answers_message(job_counts)):
