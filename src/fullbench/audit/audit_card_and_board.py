@@ -359,8 +359,6 @@ def side_by_side_table(all_findings: Sequence[Findings]) -> Table:
 
 def render_badge(findings: Findings) -> str:
     """Return an SVG badge for a README with the result in two fields."""
-    from html import escape
-
     colour = {"yes": "#2f7d4f", "partly": "#9a6b13", "no": "#a3362c"}.get(findings.use_of_picture.verdict, "#5b6270")
     accuracy = "?" if findings.accuracy is None else f"{findings.accuracy.value:.0%}"
     attacks = (
@@ -368,20 +366,33 @@ def render_badge(findings: Findings) -> str:
         if findings.attack_outcomes.attacks
         else "?"
     )
-    left = "judge audit"
     right = (
         f"picture use {findings.use_of_picture.verdict} · {accuracy} right · {len(findings.flagged_biases)} biases · "
         f"{attacks} attacks"
     )
+    return badge_svg("judge audit", right, colour, f"{findings.judge}: {right}")
+
+
+def badge_svg(left: str, right: str, colour: str, label: str) -> str:
+    """Return an SVG badge of two fields.
+
+    Args:
+        left: Text of the dark field.
+        right: Text of the coloured field.
+        colour: Colour of the right field.
+        label: Text for screen readers and the tooltip.
+    """
+    from html import escape
+
     left_width, right_width = 7 * len(left) + 14, 6 * len(right) + 18
     total_width = left_width + right_width
-    label = escape(f"{findings.judge}: {right}")
+    label = escape(label)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{total_width}" height="20" role="img" aria-label="{label}">'
         f"<title>{label}</title>"
         f'<rect width="{total_width}" height="20" rx="3" fill="#3b404a"/>'
         f'<rect x="{left_width}" width="{right_width}" height="20" rx="3" fill="{colour}"/>'
         f'<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">'
-        f'<text x="{left_width / 2:g}" y="14">{left}</text>'
+        f'<text x="{left_width / 2:g}" y="14">{escape(left)}</text>'
         f'<text x="{left_width + right_width / 2:g}" y="14">{escape(right)}</text></g></svg>\n'
     )

@@ -291,6 +291,13 @@ def gate_table(checks: Sequence[Check]) -> Table:
     return names.attach_to(table)
 
 
+def gate_badge(checks: Sequence[Check]) -> str:
+    """Return an SVG badge with the number of thresholds that passed."""
+    failed = sum(not check.is_passed for check in checks)
+    result = f"{len(checks) - failed} of {len(checks)} passed"
+    return cards.badge_svg("judge gate", result, "#a3362c" if failed else "#2f7d4f", f"judge gate: {result}")
+
+
 def junit_xml(checks: Sequence[Check], name: str = "fullbench gate") -> str:
     """Return the checks as JUnit XML, which CI services read."""
     from xml.etree import ElementTree as ET

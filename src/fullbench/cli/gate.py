@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from fullbench.cli.console import print_message, print_tables
-from fullbench.cli.shared_options_and_run_output import DEFAULT_LEDGER, JsonOption, TablesOption, argument, option
+from fullbench.cli.shared_options_and_run_output import DEFAULT_LEDGER, JsonOption, argument, option
 from fullbench.errors import InputError
 
 
@@ -21,7 +21,7 @@ def gate(
         option("Write a first file of thresholds from what the ledger holds, just below each value.", "--init"),
     ] = False,
     junit: Annotated[Path | None, option("File for JUnit XML.")] = None,
-    out: TablesOption = None,
+    out: Annotated[Path | None, option("Output file: .html, .json, .csv, .md, .txt, or .svg for a badge.")] = None,
     as_json: JsonOption = False,
 ) -> int:
     """Check thresholds on audits, agreement, ratings and judge changes. No model is called.
@@ -48,7 +48,10 @@ def gate(
         write_file(junit, gates.junit_xml(checks))
         print_message(f"Written: {junit}")
     if out is not None:
-        write_tables([table], out)
+        if out.suffix == ".svg":
+            write_file(out, gates.gate_badge(checks))
+        else:
+            write_tables([table], out)
         print_message(f"Written: {out}")
     print_tables([table], as_json=as_json)
     return int(not all(check.is_passed for check in checks))
