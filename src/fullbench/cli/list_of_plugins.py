@@ -17,7 +17,7 @@ def listing(as_json: JsonOption = False) -> None:
     """
     from fullbench.core.plugin_entry_points import PLUGIN_TYPES, plugin_names
 
-    names_by_type = {plugin_type.kind: plugin_names(plugin_type.kind) for plugin_type in PLUGIN_TYPES}
+    names_by_type = {door.kind: plugin_names(door.kind) for door in PLUGIN_TYPES}
     if as_json:
         import json
 

@@ -279,29 +279,30 @@ def judge(
     """Let judges judge the responses that have no stored verdict.
 
     `judge(items, responses, judge="openai:gpt-4o", ballot="choice+tie")`, or, with your own cases and an open ledger,
-    `judge(judges, cases, ledger)`. A warning counts the failed calls.
+    `judge(judges, cases, ledger)`. `judges`, `ballots` and `criteria` are other spellings of `judge`, `ballot` and
+    `criterion`. A warning counts the failed calls.
 
     Args:
-        items: Items, rows with a question, a table, or the path of a file.
-        responses: Responses, rows, a table, or the path of a file.
-        ledger: An open ledger or its path; default: `fullbench.ledger`.
-        judge: Judges or their specs.
-        judges: Another spelling of `judge`.
-        ballot: Ballots, such as `score:1-5`, `choice+tie` or `ranking`.
-        ballots: Another spelling of `ballot`.
-        rubric: Used instead of a ballot: a path, a list of criteria, or True for the items' own column. Each response
+        items: items, rows with a question, a table, or the path of a file.
+        responses: responses, rows, a table, or the path of a file.
+        ledger: an open ledger or its path; default: `fullbench.ledger`.
+        judge: judges or their specs.
+        judges: another spelling of `judge`.
+        ballot: ballots, such as `score:1-5`, `choice+tie` or `ranking`.
+        ballots: another spelling of `ballot`.
+        rubric: used instead of a ballot: a path, a list of criteria, or True for the items' own column. Each response
             is marked by every criterion and gets a total.
-        criterion: What the responses are judged by.
-        criteria: Another spelling of `criterion`.
-        orders: Orders in which responses are shown; see `cases`.
-        trials: Number of times that each case is judged.
-        seed: Seed of shuffled orders.
-        sample_pairing: Which samples are shown together; see `samples` of `cases`.
-        question: Question for pictures without one.
-        labels: People's verdicts; they are added to the ledger and to the record.
-        study: Separates unrelated data in one ledger.
-        pictures_from: Folders outside the current one from which pictures may be read.
-        quiet: Shows no progress; by default it is shown in notebooks only.
+        criterion: what the responses are judged by.
+        criteria: another spelling of `criterion`.
+        orders: orders in which responses are shown; see `cases`.
+        trials: number of times that each case is judged.
+        seed: seed of shuffled orders.
+        sample_pairing: which samples are shown together; see `samples` of `cases`.
+        question: question for pictures without one.
+        labels: people's verdicts; they are added to the ledger and to the record.
+        study: separates unrelated data in one ledger.
+        pictures_from: folders outside the current one from which pictures may be read.
+        quiet: shows no progress; by default it is shown in notebooks only.
     """
     judge = _one_of("judge", judge, "judges", judges)
     ballot = _one_of("ballot", ballot, "ballots", ballots)
