@@ -1,6 +1,6 @@
 """One client, one measurement, one process: `python -m scripts.bench.clients CLIENT URL CALLS WIDTH` prints JSON.
 
-Clients: `ours` (ChatModel), `verdicts` (a whole run, ledger on), `floor` (an asyncio protocol that does nothing but
+Clients: `ours` (ChatModel), `hearing` (a whole run, ledger on), `floor` (an asyncio protocol that does nothing but
 write and read), `sdk` (the OpenAI SDK), `inspect` (inspect_ai's generate). Each asks the same: 443 words and a JPEG of
 40 KB. The last two import nothing of ours, so that they can run in environments of their own.
 """
@@ -147,7 +147,7 @@ def inspect(url: str, width: int) -> Callable[[int], None]:
     return lambda calls: loop.run_until_complete(play(calls))
 
 
-def judge_all(url: str, width: int) -> Callable[[int], None]:
+def hearing(url: str, width: int) -> Callable[[int], None]:
     """Cases, prompts, calls, reading and the ledger: all that a run does."""
     import tempfile
 
@@ -170,8 +170,8 @@ def judge_all(url: str, width: int) -> Callable[[int], None]:
 
     def run(calls: int) -> None:
         with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "bench.ledger") as ledger:
-            (counts,) = judge_cases([judge], lambda _: cases(calls), ledger)
-        assert (counts.finished_count, counts.failure_count, sum(counts.faults.values())) == (calls, 0, 0)
+            (tally,) = judge_cases([judge], lambda _: cases(calls), ledger)
+        assert (tally.finished_count, tally.failure_count, sum(tally.faults.values())) == (calls, 0, 0)
 
     return run
 
@@ -189,7 +189,7 @@ def queued() -> float:
 
 def main() -> None:
     client, url, calls, width = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-    run = {"ours": ours, "verdicts": judge_all, "floor": floor, "sdk": sdk, "inspect": inspect}[client](url, width)
+    run = {"ours": ours, "hearing": hearing, "floor": floor, "sdk": sdk, "inspect": inspect}[client](url, width)
     run(WARM_UP)
     waited, wall, cpu = queued(), time.perf_counter(), time.process_time()
     run(calls)

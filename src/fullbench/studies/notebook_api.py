@@ -413,23 +413,8 @@ def run(
     """Run a study (an object or its file) in its ledger; the same call resumes a run that was stopped.
 
     Without a study, `run(items=rows, contestant=[...], judge=[...], ballot="choice+tie")` collects answers and
-    verdicts.
-
-    Args:
-        study: A study or the path of its file. The arguments below, except `quiet`, are for runs without one.
-        quiet: Shows no progress; by default it is shown in notebooks only.
-        items: Items, rows with a question, a table, or the path of a file.
-        contestant: Models or their specs.
-        contestants: Another spelling of `contestant`.
-        judge: Judges or their specs.
-        judges: Another spelling of `judge`.
-        ballot: Ballots, such as `score:1-5`, `choice+tie` or `ranking`.
-        ballots: Another spelling of `ballot`.
-        ledger: An open ledger or its path; default: `fullbench.ledger`.
-        samples: Answers of each contestant to each item.
-        question: Question for pictures without one.
-        labels: People's verdicts; they are added to the ledger and to the record.
-        pictures_from: Folders outside the current one from which pictures may be read.
+    verdicts; `contestants`, `judges` and `ballots` are other spellings. Progress is shown in notebooks, and elsewhere
+    with `quiet=False`.
     """
     contestant = _one_of("contestant", contestant, "contestants", contestants, ())
     judge = _one_of("judge", judge, "judges", judges, ())
@@ -470,13 +455,8 @@ def report(
 ) -> Tables:
     """Return the tables of `fullbench report`: leaderboards, agreement, consistency, unusable verdicts and cost.
 
-    Args:
-        verdicts: A record, an open ledger, or the path of a ledger.
-        against: Judge that the others are compared with; default: people, if they voted.
-        study: One study of the ledger.
-        corrected: Puts leaderboards corrected by people's votes first.
-        strong: Weight of the strongest preference of a graded choice (`choice:5`) in ratings.
-        seed: Seed of resampled intervals.
+    `study` selects one study of a ledger. `corrected` puts leaderboards corrected by people's votes first. Ratings
+    count the strongest preference of a graded choice (`choice:5`) `strong` times.
     """
     if isinstance(verdicts, Record):
         if study is not None:
