@@ -1,6 +1,6 @@
 """One client, one measurement, one process: `python -m scripts.bench.clients CLIENT URL CALLS WIDTH` prints JSON.
 
-Clients: `ours` (ChatModel), `verdicts` (a whole run, ledger on), `floor` (an asyncio protocol that does nothing but
+Clients: `ours` (ChatModel), `hearing` (a whole run, ledger on), `floor` (an asyncio protocol that does nothing but
 write and read), `sdk` (the OpenAI SDK), `inspect` (inspect_ai's generate). Each asks the same: 443 words and a JPEG of
 40 KB. `sdk-httpx` and `sdk-aiohttp` ask what `everyday_question` gives, without a warm-up, and are measured as whole
 processes. Peers import nothing of ours, so that they can run in environments of their own.
@@ -184,7 +184,7 @@ def inspect(url: str, width: int) -> Callable[[int], None]:
     return lambda calls: loop.run_until_complete(play(calls))
 
 
-def judge_all(url: str, width: int) -> Callable[[int], None]:
+def hearing(url: str, width: int) -> Callable[[int], None]:
     """Cases, prompts, calls, reading and the ledger: all that a run does."""
     import tempfile
 
@@ -207,8 +207,8 @@ def judge_all(url: str, width: int) -> Callable[[int], None]:
 
     def run(calls: int) -> None:
         with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "bench.ledger") as ledger:
-            (counts,) = judge_cases([judge], lambda _: cases(calls), ledger)
-        assert (counts.finished_count, counts.failure_count, sum(counts.faults.values())) == (calls, 0, 0)
+            (tally,) = judge_cases([judge], lambda _: cases(calls), ledger)
+        assert (tally.finished_count, tally.failure_count, sum(tally.faults.values())) == (calls, 0, 0)
 
     return run
 
@@ -229,7 +229,7 @@ def main() -> None:
     if client.startswith("sdk-"):
         _everyday_sdk(url, width, client.removeprefix("sdk-"))(calls)
         return
-    run = {"ours": ours, "verdicts": judge_all, "floor": floor, "sdk": sdk, "inspect": inspect}[client](url, width)
+    run = {"ours": ours, "hearing": hearing, "floor": floor, "sdk": sdk, "inspect": inspect}[client](url, width)
     run(WARM_UP)
     waited, wall, cpu = queued(), time.perf_counter(), time.process_time()
     run(calls)

@@ -18,7 +18,7 @@ def cpu(calls: int = 4_000, width: int = 64) -> list[Row]:
     """CPU of a whole verdict, ledger on, against a raw socket client and the bare call of each peer."""
     what = "a verdict end to end, 40 KB picture, ledger on, CPU"
     with FakeServer(quick=True) as server:
-        mine = min(measure("verdicts", server.url, calls, width)["cpu_ms"] for _ in range(3))
+        mine = min(measure("hearing", server.url, calls, width)["cpu_ms"] for _ in range(3))
         least = min(measure("floor", server.url, calls, width)["cpu_ms"] for _ in range(3))
         rows = [Row.of(what, mine, least, "raw asyncio socket", "ms", target=Target(0.35, "ours"))]
         for client, (name, package, count) in PEERS.items():
@@ -35,7 +35,7 @@ def wall(calls: int = 5_000, width: int = 128) -> list[Row]:
     """Wall at 50 ms latency and 128 in flight, ledger on: over ideal, and beside a raw client on the same machine."""
     what, ideal = "verdicts at 50 ms latency, 128 in flight", calls / width * LATENCY
     with FakeServer(quick=True, latency=LATENCY) as server:
-        mine = _told(what, measure("verdicts", server.url, calls, width))
+        mine = _told(what, measure("hearing", server.url, calls, width))
         least = measure("floor", server.url, calls, width)["wall"]
     return [
         Row.of(what, mine, ideal, "ideal", "s", target=Target(2.0)),
@@ -47,7 +47,7 @@ def uneven(calls: int = 4_000, width: int = 256) -> list[Row]:
     """Wall where latency is as uneven as a provider's: lognormal around 800 ms, 256 in flight, ledger on."""
     what = "verdicts at 800 ms lognormal latency, 256 in flight"
     with FakeServer(quick=True, latency=0.8, spread=0.5) as server:
-        mine = _told(what, measure("verdicts", server.url, calls, width))
+        mine = _told(what, measure("hearing", server.url, calls, width))
     with FakeServer(quick=True, latency=0.8, spread=0.5) as server:
         least = measure("floor", server.url, calls, width)["wall"]
     return [Row.of(what, mine, least, "raw asyncio socket", "s", target=Target(1.1))]
@@ -63,8 +63,8 @@ def _told(what: str, found: dict[str, float]) -> float:
 def memory(few: int = 10_000, many: int = 100_000, width: int = 64) -> list[Row]:
     """How much more memory is held at the most over 100,000 verdicts than over 10,000."""
     with FakeServer(quick=True) as server:
-        small = measure("verdicts", server.url, few, width)["peak_mb"]
-        large = measure("verdicts", server.url, many, width)["peak_mb"]
+        small = measure("hearing", server.url, few, width)["peak_mb"]
+        large = measure("hearing", server.url, many, width)["peak_mb"]
     what = "memory over 100,000 verdicts"
     return [
         Row.of(what, large, small, "over 10,000", "MB"),

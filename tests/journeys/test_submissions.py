@@ -15,9 +15,9 @@ from fullbench.studies.leaderboards.withheld_test_sets import mark_withheld_item
 from fullbench.web.app import create_app
 from fullbench.web.results.catalogue.catalogue_board_and_page_updater import update_catalogue
 from fullbench.web.site_settings_and_worker_transfer import Settings
+from tests.support.api_script import Script
 from tests.support.commands import cells, cli, read_jsonl, write_rows
 from tests.support.scripted_server import ScriptedServer
-from tests.web.api.test_api import Script
 from tests.web.conftest import signed_in
 
 

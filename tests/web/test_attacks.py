@@ -15,7 +15,7 @@ from fullbench.web.accounts import account_and_shared_site_tables, audit_log
 from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.route_access_connection_and_csrf_checks import SESSION
 from fullbench.web.site_settings_and_worker_transfer import Settings
-from tests.web.api.test_api import Script, png
+from tests.support.api_script import Script, png
 from tests.web.conftest import PASSWORD, Visitor, person
 
 SCRIPT = "<script>window.owned=1</script>"

@@ -10,7 +10,7 @@ from fullbench.core.item import Item
 from fullbench.core.picture import Picture
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.site_settings_and_worker_transfer import Settings
-from tests.web.api.test_api import png
+from tests.support.api_script import png
 from tests.web.conftest import Visitor
 
 

@@ -25,10 +25,10 @@ from fullbench.web.database import write_transaction
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater
 from fullbench.web.results.site.static_site import SiteOptions, export_site
 from fullbench.web.site_settings_and_worker_transfer import Settings
+from tests.support.api_script import Script
 from tests.support.campaign_tasks import add_tasks
 from tests.support.fake_chat_server import FakeServer
 from tests.support.pictures_with_metadata import all_marked, drawn, holds_mark, jpeg, png, seen_of
-from tests.web.api.test_api import Script
 from tests.web.conftest import Visitor
 
 KINDS = ("png", "apng", "jpeg, orientation 6, profile", "mpo", "webp with profile", "gif, animated")

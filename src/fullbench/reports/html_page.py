@@ -137,8 +137,14 @@ def render_page(
 ) -> str:
     """Return a whole page as HTML.
 
-    `usage` is the cost of the calls. `source` describes how the page was made (versions, seeds, ledger digest).
-    `imprint` is the information that a lab provides. Notes, tables and the imprint are translated to `language`.
+    Args:
+        title: Title of the page.
+        lead: First paragraph.
+        sections: Tables, charts and cases.
+        usage: Cost of the calls.
+        source: How the page was made: versions, seeds, ledger digest.
+        language: Language of notes, tables and imprint.
+        imprint: Information that a lab provides about itself.
 
     >>> "<h1>Judges</h1>" in render_page("Judges", "Who agrees with people?", [])
     True

@@ -36,11 +36,19 @@ def write_page(
     imprint: Imprint | None = None,
     language: Language = "en",
 ) -> Path:
-    """Write a page with all tables, their charts and example cases, as one HTML file.
+    """Write a page with all tables, their charts and example cases, as one HTML file. A table of full names ends it.
 
-    Sensitive pictures are veiled unless `include_sensitive`. `names` are the display names of judges and contestants;
-    default: those of the record and tables. A table of full names ends the page.
-    `imprint` describes the owner of the page; its title replaces `title`. fullbench's own texts are in `language`.
+    Args:
+        title: Title of the page, unless the imprint has one.
+        record: Verdicts, from which the cases are taken.
+        tables: The tables.
+        path: The file.
+        lead: First paragraph.
+        source: How the page was made: versions, seeds, ledger digest.
+        include_sensitive: Whether sensitive pictures are shown; otherwise they are veiled.
+        names: Display names of judges and contestants; default: those of record and tables.
+        imprint: Information about the owner of the page.
+        language: Language of fullbench's own texts.
     """
     if names is None:
         table_names = {full: name for table in tables for full, name in table.names.items()}

@@ -196,16 +196,16 @@ def answer(
     calls.
 
     Args:
-        first: The items, or the contestants if `items` is given.
-        items: Items, rows with a question, a table, or the path of a file.
-        ledger: An open ledger or its path; default: `fullbench.ledger`.
-        contestant: Models or their specs.
-        contestants: Another spelling of `contestant`.
-        samples: Answers of each contestant to each item.
-        question: Question for pictures without one.
-        study: Separates unrelated data in one ledger.
-        pictures_from: Folders outside the current one from which pictures may be read.
-        quiet: Shows no progress; by default it is shown in notebooks only.
+        first: the items, or the contestants if `items` is given.
+        items: items, rows with a question, a table, or the path of a file.
+        ledger: an open ledger or its path; default: `fullbench.ledger`.
+        contestant: models or their specs.
+        contestants: another spelling of `contestant`.
+        samples: answers of each contestant to each item.
+        question: question for pictures without one.
+        study: separates unrelated data in one ledger.
+        pictures_from: folders outside the current one from which pictures may be read.
+        quiet: shows no progress; by default it is shown in notebooks only.
     """
     named_contestants = _one_of("contestant", contestant, "contestants", contestants)
     if named_contestants is not None:
@@ -291,31 +291,32 @@ def judge(
     """Let judges judge the responses that have no stored verdict.
 
     `judge(items, responses, judge="openai:gpt-4o", ballot="choice+tie")`, or, with your own cases and an open ledger,
-    `judge(judges, cases, ledger)`. A warning counts the failed calls.
+    `judge(judges, cases, ledger)`. `judges`, `ballots` and `criteria` are other spellings of `judge`, `ballot` and
+    `criterion`. A warning counts the failed calls.
 
     Args:
-        items: Items, rows with a question, a table, or the path of a file.
-        responses: Responses, rows, a table, or the path of a file.
-        ledger: An open ledger or its path; default: `fullbench.ledger`.
-        judge: Judges or their specs.
-        judges: Another spelling of `judge`.
-        ballot: Ballots, such as `score:1-5`, `choice+tie` or `ranking`.
-        ballots: Another spelling of `ballot`.
-        rubric: Used instead of a ballot: a path, a list of criteria, or True for the items' own column. Each response
+        items: items, rows with a question, a table, or the path of a file.
+        responses: responses, rows, a table, or the path of a file.
+        ledger: an open ledger or its path; default: `fullbench.ledger`.
+        judge: judges or their specs.
+        judges: another spelling of `judge`.
+        ballot: ballots, such as `score:1-5`, `choice+tie` or `ranking`.
+        ballots: another spelling of `ballot`.
+        rubric: used instead of a ballot: a path, a list of criteria, or True for the items' own column. Each response
             is marked by every criterion and gets a total.
-        criterion: What the responses are judged by.
-        criteria: Another spelling of `criterion`.
-        orders: Orders in which responses are shown; see `cases`.
-        trials: Number of times that each case is judged.
-        seed: Seed of shuffled orders.
-        sample_pairing: Which samples are shown together; see `samples` of `cases`.
-        question: Question for pictures without one.
-        labels: People's verdicts; they are added to the ledger and to the record.
-        verdicts: Verdicts of judges that exist already: rows, a path or several; they are added in the same way. With
+        criterion: what the responses are judged by.
+        criteria: another spelling of `criterion`.
+        orders: orders in which responses are shown; see `cases`.
+        trials: number of times that each case is judged.
+        seed: seed of shuffled orders.
+        sample_pairing: which samples are shown together; see `samples` of `cases`.
+        question: question for pictures without one.
+        labels: people's verdicts; they are added to the ledger and to the record.
+        verdicts: verdicts of judges that exist already: rows, a path or several; they are added in the same way. With
             them, no judge is needed.
-        study: Separates unrelated data in one ledger.
-        pictures_from: Folders outside the current one from which pictures may be read.
-        quiet: Shows no progress; by default it is shown in notebooks only.
+        study: separates unrelated data in one ledger.
+        pictures_from: folders outside the current one from which pictures may be read.
+        quiet: shows no progress; by default it is shown in notebooks only.
     """
     judge = _one_of("judge", judge, "judges", judges)
     ballot = _one_of("ballot", ballot, "ballots", ballots)
@@ -460,20 +461,20 @@ def run(
 
     Args:
         study: A study or the path of its file. The arguments below, except `quiet`, are for runs without one.
-        quiet: Shows no progress; by default it is shown in notebooks only.
-        items: Items, rows with a question, a table, or the path of a file.
-        contestant: Models or their specs.
-        contestants: Another spelling of `contestant`.
-        judge: Judges or their specs.
-        judges: Another spelling of `judge`.
-        ballot: Ballots, such as `score:1-5`, `choice+tie` or `ranking`.
-        ballots: Another spelling of `ballot`.
-        ledger: An open ledger or its path; default: `fullbench.ledger`.
-        samples: Answers of each contestant to each item.
-        question: Question for pictures without one.
-        labels: People's verdicts; they are added to the ledger and to the record.
-        verdicts: Verdicts of judges that exist already, in files for a study, else as in `judge`.
-        pictures_from: Folders outside the current one from which pictures may be read.
+        quiet: shows no progress; by default it is shown in notebooks only.
+        items: items, rows with a question, a table, or the path of a file.
+        contestant: models or their specs.
+        contestants: another spelling of `contestant`.
+        judge: judges or their specs.
+        judges: another spelling of `judge`.
+        ballot: ballots, such as `score:1-5`, `choice+tie` or `ranking`.
+        ballots: another spelling of `ballot`.
+        ledger: an open ledger or its path; default: `fullbench.ledger`.
+        samples: answers of each contestant to each item.
+        question: question for pictures without one.
+        labels: people's verdicts; they are added to the ledger and to the record.
+        verdicts: verdicts of judges that exist already, in files for a study, else as in `judge`.
+        pictures_from: folders outside the current one from which pictures may be read.
     """
     contestant = _one_of("contestant", contestant, "contestants", contestants, ())
     judge = _one_of("judge", judge, "judges", judges, ())
@@ -526,15 +527,15 @@ def report(
     Args:
         verdicts: A record, an open ledger, or the path of a ledger. With `items`, rows or files of verdicts that exist
             already.
-        items: Items, rows with a question, a table, or the path of a file.
-        responses: Responses to these items.
-        labels: People's verdicts on these responses.
-        ballot: Ballot of rows without one.
-        against: Judge that the others are compared with; default: people, if they voted.
-        study: One study of the ledger.
-        corrected: Puts leaderboards corrected by people's votes first.
-        strong: Weight of the strongest preference of a graded choice (`choice:5`) in ratings.
-        seed: Seed of resampled intervals.
+        items: items, rows with a question, a table, or the path of a file.
+        responses: responses to these items.
+        labels: people's verdicts on these responses.
+        ballot: ballot of rows without one.
+        against: judge that the others are compared with; default: people, if they voted.
+        study: one study of the ledger.
+        corrected: puts leaderboards corrected by people's votes first.
+        strong: weight of the strongest preference of a graded choice (`choice:5`) in ratings.
+        seed: seed of resampled intervals.
     """
     if items is not None:
         loaded_items = items_of(_list_if_iterator(items))
@@ -573,9 +574,9 @@ def card(verdicts: Record | LedgerOrPath, judge: str, *, people: str = PEOPLE, s
 
     Args:
         verdicts: A record, an open ledger, or the path of a ledger.
-        judge: Name of the judge, or a unique prefix of it.
-        people: Name under which people's votes are stored.
-        seed: Seed of resampled intervals.
+        judge: name of the judge, or a unique prefix of it.
+        people: name under which people's votes are stored.
+        seed: seed of resampled intervals.
     """
     if isinstance(verdicts, Record):
         names = record_display_names(verdicts)

@@ -314,7 +314,18 @@ def own_cases(
     seed: int = 0,
     sample_pairing: SamplePairing = "aligned",
 ) -> Iterator[Case]:
-    """Yield the cases of the user's own data, for every ballot and criterion."""
+    """Yield the cases of the user's own data, for every ballot and criterion.
+
+    Args:
+        items: The items.
+        responses: Their responses.
+        ballots: Specs of ballots, such as `score:1-5`.
+        criteria: What the responses are judged by.
+        orders: Orders in which responses are shown; see `cases`.
+        trials: Number of times that each case is judged.
+        seed: Seed of shuffled orders.
+        sample_pairing: Which samples are shown together; see `samples` of `cases`.
+    """
     answers = list(responses)
     if trials < 1:
         raise InputError(f"the number of trials is at least 1; found {trials}")

@@ -1,30 +1,9 @@
 """The API: tokens, scopes, roles, pages, problems; and a description that its answers keep to."""
 
-import io
-
 import pytest
-from PIL import Image
 
-from fullbench.web.accounts import api_tokens
-from fullbench.web.database import write_transaction
-from tests.web.conftest import Visitor, person
-
-
-def png(size=(6, 4), color="red", form="PNG") -> bytes:
-    out = io.BytesIO()
-    Image.new("RGB", size, color).save(out, form)
-    return out.getvalue()
-
-
-class Script(Visitor):
-    """A script that sends a token."""
-
-    def __init__(self, app, name, role, scope="write"):
-        super().__init__(app)
-        self.user = person(app, name, role)
-        with write_transaction(app.state.engine) as connection:
-            _, secret = api_tokens.create_token(connection, self.user, "test", scope)
-        self.headers["Authorization"] = f"Bearer {secret}"
+from tests.support.api_script import Script, png
+from tests.web.conftest import person
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from schemathesis.specs.openapi.checks import (
 
 from fullbench.web.results.catalogue import fill_catalogue
 from fullbench.web.site_settings_and_worker_transfer import Settings
-from tests.web.api.test_api import Script
+from tests.support.api_script import Script
 from tests.web.results import making
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]

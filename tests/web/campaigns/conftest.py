@@ -34,3 +34,12 @@ def study_of(engine, count: int = 3, *, gold: int = 0, qualify: int = 0, **plan)
         add_known_tasks(connection, made, [(pair(f"gold-{n}"), {"best": 0}) for n in range(gold)], "gold")
         add_known_tasks(connection, made, [(pair(f"test-{n}"), {"best": 0}) for n in range(qualify)], "qualify")
         return campaigns.get_campaign(connection, made.id)
+
+
+@pytest.fixture
+def desk(tmp_path, browser):
+    from tests.support.annotation_pages import Desk
+
+    made = Desk(tmp_path, browser)
+    yield made
+    made.close()

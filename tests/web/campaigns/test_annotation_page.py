@@ -10,12 +10,10 @@ from fullbench import Item, Response
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.database import write_transaction
+from tests.support.annotation_pages import content, leases, moved_on
 from tests.support.browser_pages import PATIENCE
 from tests.support.campaign_tasks import add_tasks
 from tests.support.wait_until import until
-from tests.web.campaigns.test_annotator_pages import content
-from tests.web.campaigns.test_no_vote_is_lost import Desk, desk  # noqa: F401
-from tests.web.campaigns.test_whole_campaign_in_browser import leases, moved_on
 from tests.web.screenshots import shoot
 
 KINDS = ("pair", "score", "rank", "agree", "rate", "verify", "write", "rewrite")
@@ -27,7 +25,7 @@ FITS = """() => {
 }"""
 
 
-def test_every_kind_is_one_screen(desk):  # noqa: F811
+def test_every_kind_is_one_screen(desk):
     """1366x768: nothing scrolls but the panes, the vote bar is in view; 390x844: nothing is wider than the screen."""
     page = desk.context.new_page()
     paths = {kind: desk.study(kind, 2) for kind in KINDS}
@@ -57,7 +55,7 @@ WIDE = "\n".join("|" + f" {cell} |" * 12 for cell in ("a column", "---", "its va
 WRITTEN = "```python\n" + "circles = count(picture, " * 9 + f"\n```\n\n{WIDE}\n"
 
 
-def test_long_lines_of_code_leave_the_vote_bar_of_a_phone_in_view(desk, axe):  # noqa: F811
+def test_long_lines_of_code_leave_the_vote_bar_of_a_phone_in_view(desk, axe):
     """Code and wide tables in answers, as a phone lays pages out; keys reach all that scrolls."""
     phone = desk.browser.new_context(
         base_url=desk.live.url, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
@@ -83,7 +81,7 @@ def test_long_lines_of_code_leave_the_vote_bar_of_a_phone_in_view(desk, axe):  #
     phone.close()
 
 
-def test_a_phone_shows_what_the_points_of_a_long_scale_mean(desk):  # noqa: F811
+def test_a_phone_shows_what_the_points_of_a_long_scale_mean(desk):
     """390x844, 1 to 10: the words of both ends before a choice, then those of the point chosen; each can be tapped."""
     told = "\n".join(f"- {mark}: words of point {mark}, 第{mark}档" for mark in range(1, 11))
     page = desk.context.new_page()
@@ -104,7 +102,7 @@ def test_a_phone_shows_what_the_points_of_a_long_scale_mean(desk):  # noqa: F811
     shoot(page, "desk-phone", width=390, height=844)
 
 
-def test_one_key_is_a_vote_and_u_takes_it_back(desk):  # noqa: F811
+def test_one_key_is_a_vote_and_u_takes_it_back(desk):
     path = desk.study(count=3)
     page = desk.open(path)
     first = leases(page)
@@ -135,7 +133,7 @@ def test_one_key_is_a_vote_and_u_takes_it_back(desk):  # noqa: F811
 
 
 @pytest.mark.slow
-def test_marks_of_what_differs_stay_off_from_task_to_task(desk):  # noqa: F811
+def test_marks_of_what_differs_stay_off_from_task_to_task(desk):
     """Tasks that are loaded ahead are marked too; who switches the marks off sees none, and both answers look alike."""
     page = desk.open(desk.study(count=3))
     marks = page.locator(".candidate mark.differs")
@@ -154,7 +152,7 @@ def test_marks_of_what_differs_stay_off_from_task_to_task(desk):  # noqa: F811
 
 
 @pytest.mark.slow
-def test_by_touch(desk):  # noqa: F811
+def test_by_touch(desk):
     """A phone: one tap votes on a pair; taps in order rank the answers."""
     phone = desk.browser.new_context(
         base_url=desk.live.url, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
@@ -180,7 +178,7 @@ def test_by_touch(desk):  # noqa: F811
 
 
 @pytest.mark.slow
-def test_all_kinds_in_a_row(desk):  # noqa: F811
+def test_all_kinds_in_a_row(desk):
     """A few tasks of every kind by keys; fifty of each, by keys and by mouse, is the slow test."""
     from tests.web.campaigns.test_no_vote_is_lost import fifty
 
@@ -190,7 +188,7 @@ def test_all_kinds_in_a_row(desk):  # noqa: F811
 
 
 @pytest.mark.slow
-def test_three_hundred_votes_in_a_row(desk, record_property):  # noqa: F811
+def test_three_hundred_votes_in_a_row(desk, record_property):
     """300 votes by one key each: none lost, and the next task is in view within 300 ms (p95)."""
     count = 300
     # From the key to the next task in view, also where a page is loaded in between.
@@ -226,7 +224,7 @@ def test_three_hundred_votes_in_a_row(desk, record_property):  # noqa: F811
 
 
 @pytest.mark.slow
-def test_a_preview_keeps_nothing(desk):  # noqa: F811
+def test_a_preview_keeps_nothing(desk):
     with write_transaction(desk.live.engine) as connection:
         made = campaigns.create_campaign(connection, campaigns.CampaignPlan("draft", "pair"), draft=True)
         add_tasks(connection, made, [content("pair")] * 2)

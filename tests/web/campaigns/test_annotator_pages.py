@@ -7,40 +7,13 @@ import re
 import pytest
 
 from fullbench import Item, Picture, Response
-from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content, parts_json
-from fullbench.web.database import write_transaction
-from tests.support.campaign_tasks import add_tasks
+from tests.support.annotation_pages import PICTURE, field, say, study, vote
 from tests.support.data_builders import png
 from tests.web.campaigns.conftest import pair
 from tests.web.conftest import signed_in
 
 HIDDEN = ("secret-contestant", "another-contestant", "hidden-judge", "item-number")
-PICTURE = Picture.from_bytes(png())
-
-
-def say(item, name, *parts):
-    return Response(item.id, name, parts)
-
-
-def content(kind):
-    item = Item.ask("item-number", "What is this? 这是什么？", PICTURE)
-    one, two = (
-        say(item, "secret-contestant", "a cat"),
-        say(item, "another-contestant", "a 狗 <script>alert(1)</script>"),
-    )
-    if kind in {"pair", "rank"}:
-        return Content(item, (one, two))
-    if kind == "rate":
-        return Content(item, (say(item, "secret-contestant", PICTURE), say(item, "another-contestant", PICTURE)))
-    if kind == "write":
-        return Content(item, about={"family": "counting"})
-    if kind == "agree":
-        about = {"judged": [parts_json(one.parts), parts_json(two.parts)], "verdict": "A"}
-        return Content(item, (say(item, "hidden-judge", "A is better: it is a cat"),), about)
-    return Content(item, (one,))
-
-
 ANSWERS = {
     "pair": {"best": "0"},
     "score": {"mark": "4", "reason": "mostly right"},
@@ -51,25 +24,6 @@ ANSWERS = {
     "write": {"instruction": "How many? 几个？", "caption": "One cat."},
     "rewrite": {"same": "yes", "text": "What do you see?"},
 }
-
-
-def study(app, kind="pair", contents=None, **plan):
-    with write_transaction(app.state.engine) as connection:
-        made = campaigns.create_campaign(
-            connection, campaigns.CampaignPlan(**{"name": f"a {kind} study", "kind": kind, **plan})
-        )
-        add_tasks(connection, made, contents or [content(kind)])
-        return made
-
-
-def field(page, name):
-    return re.search(rf'name="{name}" value="([^"]*)"', page.text)[1]
-
-
-def vote(visitor, made, answer, **rest):
-    page = visitor.get(f"/work/{made.id}")
-    sent = {name: field(page, name) for name in ("lease", "key", "replaces", "started")}
-    return visitor.submit(f"/work/{made.id}/vote", {**sent, **answer, **rest})
 
 
 @pytest.mark.parametrize("kind", ANSWERS)

@@ -21,8 +21,8 @@ from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results import hidden_cases_and_results
 from fullbench.web.results.catalogue.catalogue_board_and_page_updater import update_catalogue
 from fullbench.web.site_settings_and_worker_transfer import Settings
+from tests.support.annotation_pages import field, lines, vote
 from tests.support.data_builders import png
-from tests.web.campaigns.test_annotator_pages import field, vote
 from tests.web.conftest import signed_in
 
 ITEMS = [{"id": f"q{n}", "question": f"What is {n}? 几？", "pictures": ["a.png"]} for n in range(4)]
@@ -31,10 +31,6 @@ ANSWERS = [
     for n in range(4)
     for name, word in (("blue-model", "perhaps"), ("red-model", "surely"))
 ]
-
-
-def lines(rows):
-    return BytesIO("\n".join(json.dumps(row, ensure_ascii=False) for row in rows).encode())
 
 
 def send(organiser, items=ITEMS, answers=ANSWERS, extra=(), **fields):
@@ -228,7 +224,7 @@ def test_guidelines_members_and_state(app, organiser, annotator):
 
 
 def test_what_people_write_becomes_items_and_answers_a_queue(app, organiser, annotator, tmp_path):
-    from tests.web.campaigns.test_annotator_pages import study
+    from tests.support.annotation_pages import study
 
     made = study(app, "write")
     vote(annotator, made, {"instruction": "数一数", "caption": "Three cats."})

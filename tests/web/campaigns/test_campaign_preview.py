@@ -17,9 +17,9 @@ from fullbench.web.campaigns.create import campaign_from_data, effort_estimate
 from fullbench.web.campaigns.create.campaign_from_data import Material
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.database import read_transaction, write_transaction
+from tests.support.annotation_pages import lines
 from tests.support.browser_pages import PATIENCE, new_page
 from tests.support.data_builders import png
-from tests.web.campaigns.test_campaign_from_files_to_labels import lines
 from tests.web.campaigns.test_whole_campaign_in_browser import COUNT, make_study
 
 WORDS = Content(Item.ask("q", "word " * 114), tuple(Response.say("q", name, "word " * 57) for name in "xy"))

@@ -23,13 +23,11 @@ from fullbench.web.campaigns.votes.vote_export import export_to_ledger, picture_
 from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater
 from fullbench.web.site_settings_and_worker_transfer import Settings
+from tests.support.annotation_pages import leases, moved_on, study, vote
 from tests.support.campaign_tasks import add_known_tasks, add_tasks
 from tests.support.commands import write_rows
 from tests.support.wait_until import until
 from tests.web.campaigns.conftest import pair
-from tests.web.campaigns.test_annotator_pages import study, vote
-from tests.web.campaigns.test_no_vote_is_lost import Desk, desk  # noqa: F401
-from tests.web.campaigns.test_whole_campaign_in_browser import leases, moved_on
 from tests.web.conftest import signed_in
 
 FIVE = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
@@ -58,7 +56,7 @@ def turned(level: str) -> str:
     return dict(zip(FIVE, reversed(FIVE), strict=True))[level]
 
 
-def test_one_key_says_how_much_better_in_a_real_browser(desk, axe):  # noqa: F811
+def test_one_key_says_how_much_better_in_a_real_browser(desk, axe):
     """Five tasks, five keys: every level, as this person saw the two responses, is in the ledger; words in Chinese."""
     path = desk.study(count=5, ballot="choice:5", criterion="detail")
     page = desk.open(path)

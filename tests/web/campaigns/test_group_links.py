@@ -14,10 +14,10 @@ from fullbench.errors import InputError
 from fullbench.web.campaigns import campaigns, group_links
 from fullbench.web.campaigns.group_links import GroupLink
 from fullbench.web.database import read_transaction, write_transaction
+from tests.support.annotation_pages import leases, moved_on
 from tests.support.browser_pages import PATIENCE, follow
 from tests.support.campaign_tasks import add_tasks
 from tests.web.campaigns.conftest import pair, study_of
-from tests.web.campaigns.test_whole_campaign_in_browser import leases, moved_on
 from tests.web.conftest import Visitor
 
 

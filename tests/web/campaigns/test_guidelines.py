@@ -13,7 +13,7 @@ from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks import shipped_guidelines_and_scale_anchors
 from fullbench.web.campaigns.tasks.task_kinds import kinds_by_name
 from fullbench.web.database import write_transaction
-from tests.web.campaigns.test_annotator_pages import content, field, study
+from tests.support.annotation_pages import content, field, study
 
 SCALES = {"score": ["1", "2", "3", "4", "5"], "rate": [str(n) for n in range(1, 11)], "agree": list("12345")}
 

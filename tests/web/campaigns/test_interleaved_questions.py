@@ -15,10 +15,9 @@ from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.votes import vote_export
 from fullbench.web.database import read_transaction, write_transaction
+from tests.support.annotation_pages import study, vote
 from tests.support.campaign_tasks import add_tasks
 from tests.support.data_builders import png
-from tests.web.campaigns.test_annotator_pages import study, vote
-from tests.web.campaigns.test_no_vote_is_lost import Desk, desk  # noqa: F401
 from tests.web.conftest import add_person, signed_in
 
 PICTURES = [Picture.from_bytes(png(colour)) for colour in ((200, 30, 30), (30, 160, 60), (40, 60, 200))]
@@ -106,7 +105,7 @@ def test_a_new_text_by_a_person_does_not_move_pictures_of_an_unchanged_question(
     assert [turn.parts for turn in written.turns] == [turn.parts for turn in TALK]
 
 
-def test_a_browser_draws_the_parts_in_their_places(desk):  # noqa: F811
+def test_a_browser_draws_the_parts_in_their_places(desk):
     """What is seen from top to bottom is the order of the parts: no style moves a picture below the texts."""
     data = [picture.data() for picture in PICTURES]
     with write_transaction(desk.live.engine) as connection:

@@ -3,88 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import delete, select
 
-from fullbench.ledger.ledger import Ledger
-from fullbench.web.accounts import sessions
-from fullbench.web.accounts.account_and_shared_site_tables import sessions as sessions_table
-from fullbench.web.accounts.account_and_shared_site_tables import users as users_table
-from fullbench.web.accounts.users import COLUMNS, user_from_row
 from fullbench.web.campaigns import campaigns
-from fullbench.web.campaigns.campaign_tables import votes
-from fullbench.web.database import read_transaction, write_transaction
-from fullbench.web.route_access_connection_and_csrf_checks import SESSION
-from tests.support.browser_pages import PATIENCE
-from tests.support.campaign_tasks import add_tasks
+from fullbench.web.database import write_transaction
+from tests.support.annotation_pages import leases, moved_on
 from tests.support.wait_until import until
-from tests.web.campaigns.conftest import pair
-from tests.web.campaigns.test_annotator_pages import content
-from tests.web.campaigns.test_whole_campaign_in_browser import leases, moved_on
 from tests.web.conftest import start_live
-
-
-class Desk:
-    """One person's browser on a real server that can be restarted."""
-
-    def __init__(self, folder, browser) -> None:
-        self.folder, self.browser = folder, browser
-        with Ledger(folder / "site.ledger"):
-            pass
-        self.live = start_live(folder, "--ledger", str(folder / "site.ledger"))
-        self.context = browser.new_context(base_url=self.live.url)
-        self.context.set_default_timeout(PATIENCE)
-        self.context.add_cookies([self.live.cookie("Kim", "annotator")])
-
-    def study(self, kind: str = "pair", count: int = 12, **plan) -> str:
-        with write_transaction(self.live.engine) as connection:
-            made = campaigns.create_campaign(connection, campaigns.CampaignPlan(kind, kind, **plan))
-            contents = [pair(f"item-{n}") for n in range(count)] if kind == "pair" else [content(kind)] * count
-            add_tasks(connection, made, contents)
-        return f"/work/{made.id}"
-
-    def user(self):
-        with read_transaction(self.live.engine) as connection:
-            return user_from_row(connection.execute(select(*COLUMNS).where(users_table.c.name == "Kim")).one())
-
-    def sign_out(self) -> None:
-        with write_transaction(self.live.engine) as connection:
-            connection.execute(delete(sessions_table))
-
-    def sign_in(self) -> None:
-        user = self.user()
-        with write_transaction(self.live.engine) as connection:
-            secret = sessions.start_session(connection, user)
-        self.context.add_cookies([{"name": SESSION, "value": secret, "url": self.live.url}])
-
-    def cast(self) -> list:
-        with read_transaction(self.live.engine) as connection:
-            return connection.execute(select(votes).order_by(votes.c.id)).all()
-
-    def open(self, path: str):
-        page = self.context.new_page()
-        page.goto(path)
-        page.wait_for_selector(".task")
-        return page
-
-    def loaded_ahead(self, page) -> None:
-        """Until the two next tasks are at hand."""
-        page.wait_for_function(
-            "() => performance.getEntriesByType('resource').filter(e => e.name.includes('/next')).length >= 2"
-        )
-        page.wait_for_load_state("networkidle")
-
-    def close(self) -> None:
-        self.context.close()
-        self.live.process.terminate()
-        self.live.process.wait(timeout=120)
-        self.live.engine.dispose()
-
-
-@pytest.fixture
-def desk(tmp_path, browser):
-    made = Desk(tmp_path, browser)
-    yield made
-    made.close()
 
 
 def vote(page, key: str = "1") -> None:

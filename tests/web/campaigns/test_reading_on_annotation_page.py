@@ -12,10 +12,9 @@ from fullbench.web import picture_checks_storage_and_serving
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.database import write_transaction
+from tests.support.annotation_pages import leases, moved_on
 from tests.support.campaign_tasks import add_tasks
 from tests.support.wait_until import until
-from tests.web.campaigns.test_no_vote_is_lost import Desk, desk  # noqa: F401
-from tests.web.campaigns.test_whole_campaign_in_browser import leases, moved_on
 from tests.web.conftest import add_person
 
 LONG = "\n\n".join(f"Paragraph {number} of an answer that goes on." for number in range(80))
@@ -23,7 +22,7 @@ MARKED = "**Four.**\n\n| colour | count |\n|---|---|\n| blue | 4 |\n\nThat is $\
 
 
 @pytest.fixture
-def read(desk):  # noqa: F811
+def read(desk):
     """A study of two pairs with a picture: one long answer, one in Markdown."""
     data = io.BytesIO()
     Image.effect_noise((1600, 1000), 60).save(data, "PNG")
@@ -41,7 +40,7 @@ def read(desk):  # noqa: F811
     return f"/work/{study.id}"
 
 
-def test_the_wheel_zooms_a_picture_where_the_pointer_is(desk, read):  # noqa: F811
+def test_the_wheel_zooms_a_picture_where_the_pointer_is(desk, read):
     page = desk.context.new_page()
     page.set_viewport_size({"width": 1366, "height": 768})
     page.goto(read)
@@ -71,7 +70,7 @@ def test_the_wheel_zooms_a_picture_where_the_pointer_is(desk, read):  # noqa: F8
     page.wait_for_selector("#lightbox[open]")
 
 
-def test_long_answers_are_as_high_as_the_others_and_scroll_by_themselves(desk, read, axe):  # noqa: F811
+def test_long_answers_are_as_high_as_the_others_and_scroll_by_themselves(desk, read, axe):
     page = desk.context.new_page()
     page.set_viewport_size({"width": 1366, "height": 768})
     page.goto(read)
@@ -88,7 +87,7 @@ def test_long_answers_are_as_high_as_the_others_and_scroll_by_themselves(desk, r
     assert axe(page) == []
 
 
-def test_what_one_key_sent_is_offered_back(desk, read):  # noqa: F811
+def test_what_one_key_sent_is_offered_back(desk, read):
     page = desk.open(read)
     assert page.locator("#toast").is_hidden()
     first = leases(page)

@@ -10,9 +10,9 @@ from PIL import Image, ImageDraw
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.campaigns.campaign_tables import slots, votes
 from fullbench.web.database import read_transaction
+from tests.support.annotation_pages import leases, lines, moved_on
 from tests.support.browser_pages import PATIENCE, follow
 from tests.support.campaign_tasks import add_tasks
-from tests.web.campaigns.test_campaign_from_files_to_labels import lines
 from tests.web.conftest import start_live
 from tests.web.screenshots import shoot
 
@@ -108,25 +108,6 @@ def counted(site):
     with read_transaction(site.engine) as connection:
         query = select(votes).join(slots, (slots.c.id == votes.c.slot) & (slots.c.revision == votes.c.revision))
         return connection.execute(query).all()
-
-
-def moved_on(page, lease):
-    """Wait until the page has another task than that one in view, or says that there is none left.
-
-    Between two pages there is no task either; keys pressed then would go nowhere.
-    """
-    page.wait_for_function(
-        """lease => {
-            const task = document.querySelector(".task");
-            const other = task ? task.dataset.lease !== lease : document.getElementById("nothing") !== null;
-            return document.readyState === "complete" && other;
-        }""",
-        arg=lease,
-    )
-
-
-def leases(page):
-    return page.locator(".task").get_attribute("data-lease")
 
 
 @pytest.mark.parametrize("site", ["postgresql"], indirect=True)
@@ -287,7 +268,7 @@ def test_every_kind_by_keys(site, enter, axe, tmp_path):
     """All kinds of task, filled in with the keyboard and looked at with axe."""
     from fullbench.web.campaigns import campaigns
     from fullbench.web.database import write_transaction
-    from tests.web.campaigns.test_annotator_pages import content
+    from tests.support.annotation_pages import content
 
     pressed = {
         "pair": ["ArrowRight"], "score": ["4"], "rank": ["2", "1"], "agree": ["y", "5", "j"], "rate": ["7", "0"],

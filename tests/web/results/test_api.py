@@ -7,8 +7,8 @@ import pytest
 from fullbench.web.campaigns import campaigns
 from fullbench.web.database import write_transaction
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater
+from tests.support.api_script import Script
 from tests.support.campaign_tasks import add_tasks
-from tests.web.api.test_api import Script
 from tests.web.campaigns.conftest import pair
 from tests.web.results import making
 

@@ -24,8 +24,8 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.web.app import create_app
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater
 from fullbench.web.site_settings_and_worker_transfer import Settings
+from tests.support.api_script import Script
 from tests.support.commands import cli
-from tests.web.api.test_api import Script
 
 JUDGES = ("wordy", "fair")
 NUMBERS_OF_BOARDS = ("rating", "matches won", "wins against the reference", "unusable")

@@ -20,8 +20,8 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.web.app import create_app
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater
 from fullbench.web.site_settings_and_worker_transfer import Settings
+from tests.support.api_script import Script
 from tests.support.commands import cli
-from tests.web.api.test_api import Script
 from tests.web.conftest import signed_in, start_live
 
 

@@ -125,10 +125,18 @@ def draw_text(
     colour: tuple[int, int, int] = (40, 40, 48),
     angle: float = 0.0,
 ) -> Image:
-    """Write text into the pixels; `place` is the end of the text, as shares of width and height.
+    """Write text into the pixels.
 
     The text must be in Latin letters. The font that comes with Pillow has no others, and a font of the machine would
     give different pixels on another machine.
+
+    Args:
+        picture: The picture.
+        text: The text.
+        size: Height of the letters in pixels.
+        place: End of the text, as shares of width and height.
+        colour: Colour of the letters.
+        angle: Degrees by which the text is turned.
     """
     from PIL import Image, ImageDraw, ImageFont
 

@@ -210,6 +210,14 @@ def run_all_jobs(
 
     A failed call is counted and its task stays due. An error that makes every call fail stops all jobs. It is raised
     after the outcomes have been stored.
+
+    Args:
+        jobs: One job for each judge or contestant.
+        engine: Where calls are made: on this machine or on a cluster.
+        budget: Dollars that all jobs may spend together; None for no limit.
+        stop: Asks the jobs to stop; calls in flight end first.
+        watch: Gets the counts of each job whenever they change.
+        retry_policy: Calls to make although they seem useless.
     """
     stop = stop or Stop()
     job_counts = [JobCounts(job.name, notices=job.notices) for job in jobs]

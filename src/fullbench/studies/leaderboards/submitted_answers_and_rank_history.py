@@ -40,7 +40,17 @@ def submit_answers(
     ledger: Ledger, name: str, predictions: Path, *, benchmark: str, data: Path | None, partial: bool = False,
     withheld: bool = False,
 ) -> Submission:  # fmt: skip
-    """Store all answers of a submission. Unanswered items are an error unless `partial` is set."""
+    """Store all answers of a submission.
+
+    Args:
+        ledger: Ledger of the leaderboard.
+        name: Name of the contestant.
+        predictions: File of answers.
+        benchmark: Benchmark whose items were answered.
+        data: Folder of the benchmark's data; None for its sample.
+        partial: Whether items may be unanswered; otherwise they are an error.
+        withheld: Whether the items are a test set that is not published.
+    """
     # Imported late: showing a leaderboard needs no models, and these imports take a fifth of its time.
     from fullbench.studies import judge_contestant_and_benchmark_specs
     from fullbench.studies.leaderboards import leaderboard_inputs_from_options

@@ -85,7 +85,19 @@ def collect_answers(
 
     A refusal is a response too. An answer that did not end normally has the tag `stop` (`length`, `refused`, `filter`,
     `tool`, ...). With reasoning but no text the tag is `thought`, with neither it is `empty`. Reasoning is stored with
-    the call, not in the answer. `specs` has the specs of contestants by name, as in `judge_cases`.
+    the call, not in the answer.
+
+    Args:
+        contestants: The models.
+        items: Items for all, or a function that returns those of a model.
+        ledger: Ledger for answers and failed calls.
+        samples: Answers of each contestant to each item.
+        engine: Where calls are made: on this machine or on a cluster.
+        specs: Specs of contestants by name, so that remote workers can build them.
+        budget: Dollars that the run may spend; None for no limit.
+        stop: Asks the run to stop; calls in flight end first.
+        watch: Gets the counts of each contestant whenever they change.
+        retry_policy: Calls to make although they seem useless.
     """
     items_for_contestant = items if callable(items) else lambda _: items
     with ledger.request_locks([model.name for model in contestants]):

@@ -53,7 +53,17 @@ def plan_table(
     samples: int = 1,
     notes: Sequence[str] = (),
 ) -> Table:
-    """Return one row per contestant and judge, and a total: stored, due, calls, tokens, dollars, time."""
+    """Return one row per contestant and judge, and a total: stored, due, calls, tokens, dollars, time.
+
+    Args:
+        ledger: Ledger with what is stored already.
+        contestants: Models that answer.
+        items: Items that they answer.
+        judges: The judges.
+        cases: Function that returns the cases of a judge.
+        samples: Answers of each contestant to each item.
+        notes: Notes to show first.
+    """
     usage_by_name = ledger_usage(ledger)
     groups = group_requests(judges, cases, ledger)
     own_answer_loads = [

@@ -29,7 +29,17 @@ def build_pair(
     subset: str,
     sensitive: bool = False,
 ) -> ItemWithResponses:
-    """Build an item with a better and a worse picture. If the pair is sensitive, the worse one is veiled."""
+    """Build an item with a better and a worse picture.
+
+    Args:
+        name: Id of the item.
+        prompt: Prompt that both pictures answer.
+        better_picture: Bytes of the better one.
+        worse_picture: Bytes of the worse one.
+        perspective: Value of the item's tag `perspective`.
+        subset: Value of the item's tag `subset`.
+        sensitive: Whether the worse picture is veiled on pages.
+    """
     sensitive_tags = {SENSITIVE: "yes"} if sensitive else {}
     responses = [
         Response(name, CHOSEN_CONTESTANT, (Picture.from_bytes(better_picture, name=name),)),

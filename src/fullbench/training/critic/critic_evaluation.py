@@ -104,7 +104,18 @@ def evaluation_tables(
     seed: int = 0,
     quiet: bool = True,
 ) -> list[Table]:
-    """Return tables on held-out answers: the critic in a folder, a constant and, if given, its base model `before`."""
+    """Return tables on held-out answers.
+
+    Args:
+        record: Items, responses and people's scores.
+        scored_answers: The examples, with their splits.
+        folder: Folder of the critic.
+        before: The critic's base model as a judge, to compare with; None leaves it out.
+        people: Name under which people's scores are stored.
+        device: Device of the critic.
+        seed: Seed of resampled intervals.
+        quiet: Whether to hide the progress.
+    """
     critic, after = Critic.read(folder), load_judge(folder, device=device)
     judges = [constant_baseline(critic), *([before] if before else []), after]
     judged_record = judge_held_out_answers(record, scored_answers, judges, people, quiet=quiet)

@@ -39,7 +39,16 @@ def verdict_likelihoods(
     device: str,
     arithmetic: Callable[[], AbstractContextManager[Any]] = nullcontext,
 ) -> list[Pair]:
-    """Return a model's log likelihoods of the two verdicts of each example."""
+    """Return a model's log likelihoods of the two verdicts of each example.
+
+    Args:
+        model: The model.
+        examples: The examples.
+        micro: Examples in one batch.
+        pad: Token that fills shorter rows.
+        device: Device of the batches.
+        arithmetic: Context of the computation, such as mixed precision.
+    """
     import torch
 
     model.eval()

@@ -56,7 +56,17 @@ def train_policy(
     state: Path | None = None,
     say: StepCallback = lambda *_: None,
 ) -> PolicyResult:
-    """Draw, get marks and train in place, in rounds; a file `state` resumes after the last round, pixel for pixel."""
+    """Draw, get marks and train in place, in rounds.
+
+    Args:
+        generator: The generator in training.
+        prompts: Prompts to draw.
+        samples: Pictures of each prompt and round.
+        reward: Function that marks the pictures.
+        settings: Settings of the tuning.
+        state: File from which a run resumes after its last round, pixel for pixel.
+        say: Gets each step.
+    """
     run = _Policy(generator, prompts, samples, settings)
     run.resume(state)
     generator.trained_network.eval()

@@ -97,7 +97,18 @@ def tune_generator(
     quiet: bool = False,
     step: StepCallback = lambda *_: None,
 ) -> TuningResult:
-    """Run the whole loop. If killed, the same call resumes from the ledger and the folder."""
+    """Run the whole loop. If killed, the same call resumes from the ledger and the folder.
+
+    Args:
+        job: Generator, prompts and judge.
+        settings: Settings of the tuning.
+        ledger: Ledger for pictures and verdicts.
+        engine: Where judges are called: on this machine or on a cluster.
+        budget: Dollars that judges may spend; None for no limit.
+        stop: Asks the loop to stop.
+        quiet: Whether to hide the progress.
+        step: Gets each step of the training.
+    """
     stop = stop or Stop()
     tuning_result = TuningResult()
     model, judge = (

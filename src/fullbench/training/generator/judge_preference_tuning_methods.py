@@ -165,10 +165,16 @@ def tune_weights(
     save_every: int = 50,
     say: StepCallback = lambda *_: None,
 ) -> list[float]:
-    """Tune `generator` in place, starting from `base`; return the loss of each step.
+    """Tune a generator in place; return the loss of each step.
 
-    With a file `state`, progress is saved there every `save_every` steps. A call with the same feedback and settings
-    resumes.
+    Args:
+        generator: The generator in training.
+        base: The generator as it was, from which it must not move far.
+        feedback: Pictures with what the judge prefers.
+        settings: Settings of the tuning.
+        state: File for the progress. A call with the same feedback and settings resumes from it.
+        save_every: Steps between two writes of this file.
+        say: Gets each step.
     """
     if not len(feedback):
         raise InputError("the judge preferred no picture to another, so that there is nothing to learn")

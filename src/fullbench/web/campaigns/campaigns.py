@@ -254,9 +254,15 @@ def add_task_rows(
     *,
     first: int = 0,
 ) -> None:
-    """Insert tasks of one role (`work`, `gold` or `qualify`) and count those with a known answer.
+    """Insert tasks and count those with a known answer.
 
-    `lots` is used for tasks of the role `work` only. `first` is the place of the first of these tasks among them.
+    Args:
+        connection: Connection with a transaction.
+        campaign: The campaign.
+        role: `work`, `gold` or `qualify`.
+        rows: The tasks.
+        lots: Order in which tasks are handed out; only for the role `work`.
+        first: Place of the first of these tasks among all of the role.
     """
     task_lots = lots.of_tasks(first, len(rows)) if lots is not None and role == "work" else ()
     has_authors = insert_tasks(connection, campaign.id, role, rows, task_lots)

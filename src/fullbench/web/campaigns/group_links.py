@@ -91,6 +91,15 @@ def create_group_link(
     """Create a link, end an earlier one, and return the secret, which is shown once.
 
     The campaign is then restricted to assigned people, and everyone who comes by the link is assigned.
+
+    Args:
+        connection: Connection with a transaction.
+        campaign: The campaign.
+        max_people: Number of people who may come by the link.
+        days: Days after which it ends.
+        each: Tasks for each person; 0 for no limit.
+        code: Completion code, or an `https://` address, that a person gets at the end.
+        any_browser: Whether the id alone lets a person continue in another browser.
     """
     if not 1 <= max_people <= MOST_PLACES:
         raise InputError(key("A link is for 1 to 10,000 people."))

@@ -35,11 +35,11 @@ from fullbench.web.campaigns.create.storable_task_plan import TaskPlan
 from fullbench.web.campaigns.tasks.task_kinds import kind_of
 from fullbench.web.database import metadata, read_transaction, write_transaction
 from fullbench.web.route_access_connection_and_csrf_checks import SESSION
+from tests.support.annotation_pages import lines
 from tests.support.campaign_tasks import add_known_tasks, add_tasks
 from tests.support.commands import call
 from tests.support.wait_until import until
 from tests.web.campaigns.conftest import pair, study_of
-from tests.web.campaigns.test_campaign_from_files_to_labels import lines
 from tests.web.conftest import PASSWORD, Visitor, person, start_live
 
 MANY = 3_000

@@ -21,7 +21,7 @@ from fullbench.web.results.pages.study_summary import outcome_sentences
 from fullbench.web.results.site.page_urls import ServedPageUrls, judge_name
 from fullbench.web.results.site.static_site import SiteOptions, export_site
 from fullbench.web.site_settings_and_worker_transfer import Settings
-from tests.web.api.test_api import Script
+from tests.support.api_script import Script
 from tests.web.conftest import Visitor
 from tests.web.results import making
 

@@ -49,12 +49,20 @@ def build_scored_answers(
     share: float = INTERNAL,
     seed: int = 0,
 ) -> list[ScoredAnswer]:
-    """Return people's scores as shuffled examples with their splits; with `criteria`, only scores by these.
+    """Return people's scores as shuffled examples with their splits.
 
-    Responses with the tag `split` keep it. Otherwise a `share` of the items of each category is held out, with all
-    answers to an item and all its wordings together; contestants in `external` are held out entirely. Every vote is an
-    example; scores without any text are left out. A case that the critic could not judge (no reference although it is
-    shown) is an error, because training on prompts that never occur in judging is useless.
+    Every vote is an example; scores without any text are left out. A case that the critic could not judge (no reference
+    although it is shown) is an error, because training on prompts that never occur in judging is useless.
+
+    Args:
+        record: Items, responses and people's scores.
+        asking: Settings of the critic's prompt.
+        people: Name under which people's scores are stored.
+        criteria: Only scores by these; empty for all.
+        external: Contestants that are held out entirely.
+        share: Share of the items of each category that is held out, with all answers to an item and all its wordings
+            together. Responses with the tag `split` keep it.
+        seed: Seed of the order and the splits.
     """
     labels = [
         label for label in _select_labels(record, asking.ballot, people, criteria) if not has_no_words(record, label)

@@ -45,9 +45,17 @@ def store_vote(
 ) -> Receipt:
     """Store a vote, or a change of one.
 
-    `key` identifies the vote: the same key again counts once. `replaces` is the revision that the person saw, 0 for
-    none. A vote from a second tab, on top of one that this page had not seen, is a revision as well: the latest counts
-    and all stay. An expired lease is still valid: if somebody else has taken the slot, the late vote gets its own slot.
+    A vote from a second tab, on top of one that this page had not seen, is a revision as well: the latest counts and
+    all stay. An expired lease is still valid: if somebody else has taken the slot, the late vote gets its own slot.
+
+    Args:
+        context: Connection, campaign, person and time.
+        token: Token of the lease.
+        key: Identifies the vote: the same key again counts once.
+        fields: Fields of the form.
+        replaces: Revision that the person saw; 0 for none.
+        seconds: Time that the person took.
+        guideline: Version of the instructions that the person saw.
     """
     campaign, person = context.campaign, context.person
     slot = _find_slot(context, token)

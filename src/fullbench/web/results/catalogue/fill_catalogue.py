@@ -70,8 +70,15 @@ def fill_from_ledger(
 ) -> FillResult:
     """Bring the catalogue up to date with the ledger.
 
-    Stop early after `max_verdicts`, or when `should_continue` returns False. With `study`, insert only that study.
     Raise if the catalogue was filled from another ledger; `bind_ledger` empties it.
+
+    Args:
+        engine: Engine of the web database.
+        ledger: The ledger.
+        batch: Verdicts of one transaction.
+        max_verdicts: Number of verdicts after which to stop; None for all.
+        study: Only this study.
+        should_continue: Asked between batches; False stops.
     """
     with read_transaction(engine) as connection:
         bound_ledger = get_state(connection, "ledger")

@@ -60,9 +60,17 @@ def find_cases(
     size: int = PAGE_SIZE,
     withheld_items: Select[Any] | None = None,
 ) -> CaseListPage:
-    """Find the response sets behind the cursor `before`, or the next ones ahead of the cursor `after`.
+    """Find one page of the response sets with matching verdicts.
 
-    `verdict_count` is the number of verdicts that match the filter. Response sets on `withheld_items` are left out.
+    Args:
+        connection: Connection for reading.
+        verdict_filter: Filter of verdicts.
+        verdict_count: Number of verdicts that match it.
+        order: Order of the list.
+        before: Cursor: what follows it in the list.
+        after: Cursor: what precedes it in the list.
+        size: Response sets on the page.
+        withheld_items: Items whose response sets are left out.
     """
     resolved_filter = ResolvedFilter.from_filter(connection, verdict_filter)
     if resolved_filter.impossible or not verdict_count.n:

@@ -73,7 +73,16 @@ def find_verdicts(
     size: int = PAGE_SIZE,
     withheld_items: Select[Any] | None = None,
 ) -> VerdictListPage:
-    """Find matching verdicts before or after an id, newest first, without those on `withheld_items`."""
+    """Find one page of matching verdicts, newest first.
+
+    Args:
+        connection: Connection for reading.
+        verdict_filter: Filter of verdicts.
+        before: Only verdicts with a smaller id.
+        after: Only verdicts with a larger id.
+        size: Verdicts on the page.
+        withheld_items: Items whose verdicts are left out.
+    """
     resolved_filter = ResolvedFilter.from_filter(connection, verdict_filter)
     if resolved_filter.impossible:
         return VerdictListPage((), None, None)

@@ -161,7 +161,16 @@ def build_sheets(
     tables: Sequence[LinkedTable], source: tuple[str, str], urls: PageUrls, language: Language, *, start: int = 0,
     svg: Callable[[chart_specification_and_rendering.Chart], str] | None = None,
 ) -> list[Sheet]:  # fmt: skip
-    """Build sheets of tables, numbered from `start`. `source` is name and stamp of their board or card."""
+    """Build the sheets of tables.
+
+    Args:
+        tables: Tables with links.
+        source: Name and stamp of their board or card.
+        urls: URLs of this site or static copy.
+        language: Language of the page.
+        start: Number of the first table.
+        svg: Renders a chart; None leaves charts out.
+    """
     shown_sheets = []
     for number, translated_table in enumerate((translate_linked_table(table, language) for table in tables), start):
         chart_images = []
