@@ -345,7 +345,9 @@ class StudyRun(BaseRun):
             ]
             comparing = bool((columns.response_counts > 1).any())
         left_out = exclude_answers(responses, study.leave_out).table()
-        shown_tables = note_missing_pictures([*shown_tables, *([] if left_out is None else [left_out])], self.items)
+        shown_tables = note_missing_pictures(
+            [*shown_tables, *([] if left_out is None else [left_out])], self.items, has_called_judges=bool(self.judges)
+        )
         shown_tables = add_contestant_facts(shown_tables, self.about) if self.about else shown_tables
         return StudyResult(
             study, record, add_source(shown_tables, source), source, job_counts, messages=list(self.messages),
