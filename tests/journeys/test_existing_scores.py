@@ -168,6 +168,7 @@ def test_imported_judges_are_members_of_panels_and_stand_next_to_judges_that_are
     )
     code, out, err = cli("run", "s.toml", "--json", "--quiet")
     assert (code, "Called 0, reused 150" in err) == (0, True), err
+    assert cli("replay", "s.toml", "--check")[0] == 0
     with Ledger(tmp_path / "mixed.ledger", read_only=True) as book:
         assert len(book.record()) == 630 + 150
 
@@ -249,6 +250,8 @@ def test_an_import_can_be_repeated_and_its_study_run(cli, tmp_path):
     assert "judges = []" in text
     code, second, err = cli("run", "study/study.toml", "--json", "--quiet")
     assert code == 0, err
+    assert cli("replay", "study/study.toml", "--check")[0] == 0
+    assert "No model is called" in cli("run", "study/study.toml", "--dry-run")[2]
     by_import, by_run = tables_of(first), tables_of(second)
     name = "leaderboard weighted_gpt4"
     assert by_run[name]["rows"] == by_import[name]["rows"]
