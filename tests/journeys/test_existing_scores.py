@@ -129,6 +129,25 @@ def test_scores_in_files_give_the_same_numbers_in_every_way_in(cli, tmp_path, ro
         assert found == pytest.approx(means(rows["scores"], "annotator", judge))
 
 
+def test_a_file_of_verdicts_can_be_added_to_a_ledger_report_and_to_a_run(cli, tmp_path, rows):
+    assert (
+        cli("judge", *FILES[:4], "--judge", "length", "--ballot", "score:1-5", "--ledger", "l.ledger", "--quiet")[0]
+        == 0
+    )
+    code, out, err = cli("report", "--ledger", "l.ledger", *FILES[4:], "--ballot", "score:1-5", "--json")
+    assert code == 0, err
+    check_boards(tables_of(out), rows)
+    with Ledger(tmp_path / "l.ledger", read_only=True) as book:
+        assert len(book.record()) == 150, "a report stores nothing"
+    bare = STUDY.format(judges='"length"').replace('verdicts = "scores.csv"', "").partition("[panels")[0]
+    (tmp_path / "s.toml").write_text(bare, encoding="utf-8")
+    code, out, err = cli("run", "s.toml", "--verdicts", "scores.csv", "--json", "--quiet")
+    assert code == 0, err
+    check_boards(tables_of(out), rows)
+    found = fullbench.run("s.toml", verdicts="scores.csv", quiet=True)
+    assert found.record.judges == ["good", "human", "kind", "length", "noisy"]
+
+
 STUDY = """
 name = "mixed"
 items = "items.csv"
