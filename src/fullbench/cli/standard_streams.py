@@ -65,10 +65,10 @@ def flush_streams(code: int) -> int:
 
 def drop_unwritable_output() -> None:
     """Forget output that cannot be written, once an error has named it: the flush at the end would name it again."""
-    stream = sys.__stdout__
+    if (stream := sys.__stdout__) is None:
+        return
     try:
-        if stream is not None:
-            stream.flush()
+        stream.flush()
     except OSError:
         _discard_output(stream)
 
