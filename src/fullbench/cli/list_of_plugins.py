@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from fullbench.cli.console import print_line
+from fullbench.cli.console import print_line, print_message
 from fullbench.cli.shared_options_and_run_output import JsonOption
+from fullbench.errors import InputError
 
 
 def listing(as_json: JsonOption = False) -> None:
@@ -19,7 +20,13 @@ def listing(as_json: JsonOption = False) -> None:
     from fullbench.plugin_specs import load_benchmark
 
     names_by_type = {door.kind: plugin_names(door.kind) for door in PLUGIN_TYPES}
-    benchmarks = [load_benchmark(name) for name in names_by_type["benchmarks"]]
+    benchmarks = []
+    for name in names_by_type["benchmarks"]:
+        try:
+            benchmarks.append(load_benchmark(name))
+        except InputError as error:  # a broken plugin must not hide the others
+            if not as_json:
+                print_message(str(error))
     sources = {benchmark.name: benchmark.reproduce_from for benchmark in benchmarks if benchmark.reproduce is not None}
     unseen_layouts = [benchmark.name for benchmark in benchmarks if not benchmark.is_layout_seen]
     if as_json:
