@@ -173,7 +173,7 @@ def test_every_door_has_a_shape_and_ours_behind_it():
 
 def test_list_shows_every_door(call):
     shown = json.loads(call("-m", "fullbench", "list", "--json"))
-    assert list(shown) == [door.kind for door in PLUGIN_TYPES]
+    assert list(shown)[: len(PLUGIN_TYPES)] == [door.kind for door in PLUGIN_TYPES]
     assert "thumbs" in shown["ballots"]
     assert "exclaimed" in shown["metrics"]
     assert {"greet", "small-tools", "simulate"} <= set(shown["commands"])

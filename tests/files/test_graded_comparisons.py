@@ -76,6 +76,35 @@ def test_arena_hard_of_both_versions(tmp_path):
     assert left_out(data) == {"games without a judgment": 1}
 
 
+def test_arena_hard_scores_are_its_own(tmp_path, monkeypatch):
+    """Its score is the chance to beat the baseline, from Bradley-Terry in which `>>` counts three times.
+
+    All models meet the baseline only, so that the chance is the weighted share of games won.
+    """
+    monkeypatch.chdir(tmp_path)
+    outcome = {"A>>B": (1, 3), "A>B": (1, 1), "A=B": (0.5, 1), "B>A": (0, 1), "B>>A": (0, 3), "A<B": (0, 1)}
+    levels, rows, scores = tuple(outcome), [], {}
+    for place, model in enumerate(("m1", "m2", "m3")):
+        won = total = 0.0
+        for n in range(12):
+            games = []
+            for order, (a, b) in enumerate((("base", model), (model, "base"))):
+                level = levels[(n * (place + 1) + 2 * order + place) % 6]
+                games.append({"user_prompt": PROMPT.format(q=f"Q{n}", a=a, b=b), "judgment": "so", "score": level})
+                for_first, weight = outcome[level]
+                won, total = won + weight * (for_first if order else 1 - for_first), total + weight
+            rows.append({"question_id": f"q{n}", "model": model, "judge": "gpt-4", "baseline": "base", "games": games})
+        scores[model] = won / total
+    write_rows(tmp_path / "games.jsonl", rows)
+    assert call("import", "games.jsonl", "--ledger", "x.ledger")[0] == 0
+    tables = call("report", "--ledger", "x.ledger", "--strong", "3", "--json")[1].tables
+    board = tables["leaderboard gpt-4"]
+    labels = [entry["label"] if isinstance(entry, dict) else entry for entry in board["columns"]]
+    ours = {row[labels.index("contestant")]: row[labels.index("rating")]["value"] for row in board["rows"]}
+    chances = {model: 1 / (1 + 10 ** ((ours["base"] - ours[model]) / 400)) for model in scores}
+    assert chances == pytest.approx(scores, abs=1e-6)
+
+
 def test_wildvision_bench_as_its_repository_has_it(tmp_path):
     folder = tmp_path / "data" / "judge_gpt-4o_reference_claude-3-sonnet"
     folder.mkdir(parents=True)

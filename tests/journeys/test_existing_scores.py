@@ -10,8 +10,13 @@ import csv
 import json
 import random
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from statistics import fmean
+from threading import Thread
 
 import pytest
 from scipy.stats import pearsonr
@@ -20,6 +25,7 @@ import fullbench
 from fullbench import Ledger
 from fullbench.errors import DataWarning
 from tests.journeys.test_imports_end_on_a_page import write_alpaca, write_arena, write_inspect
+from tests.support.data_builders import png
 
 SKILL = {"m1": 4.2, "m2": 3.4, "m3": 2.2}
 ITEMS = [f"q{number}" for number in range(50)]
@@ -123,6 +129,25 @@ def test_scores_in_files_give_the_same_numbers_in_every_way_in(cli, tmp_path, ro
         assert found == pytest.approx(means(rows["scores"], "annotator", judge))
 
 
+def test_a_file_of_verdicts_can_be_added_to_a_ledger_report_and_to_a_run(cli, tmp_path, rows):
+    assert (
+        cli("judge", *FILES[:4], "--judge", "length", "--ballot", "score:1-5", "--ledger", "l.ledger", "--quiet")[0]
+        == 0
+    )
+    code, out, err = cli("report", "--ledger", "l.ledger", *FILES[4:], "--ballot", "score:1-5", "--json")
+    assert code == 0, err
+    check_boards(tables_of(out), rows)
+    with Ledger(tmp_path / "l.ledger", read_only=True) as book:
+        assert len(book.record()) == 150, "a report stores nothing"
+    bare = STUDY.format(judges='"length"').replace('verdicts = "scores.csv"', "").partition("[panels")[0]
+    (tmp_path / "s.toml").write_text(bare, encoding="utf-8")
+    code, out, err = cli("run", "s.toml", "--verdicts", "scores.csv", "--json", "--quiet")
+    assert code == 0, err
+    check_boards(tables_of(out), rows)
+    found = fullbench.run("s.toml", verdicts="scores.csv", quiet=True)
+    assert found.record.judges == ["good", "human", "kind", "length", "noisy"]
+
+
 STUDY = """
 name = "mixed"
 items = "items.csv"
@@ -162,6 +187,7 @@ def test_imported_judges_are_members_of_panels_and_stand_next_to_judges_that_are
     )
     code, out, err = cli("run", "s.toml", "--json", "--quiet")
     assert (code, "Called 0, reused 150" in err) == (0, True), err
+    assert cli("replay", "s.toml", "--check")[0] == 0
     with Ledger(tmp_path / "mixed.ledger", read_only=True) as book:
         assert len(book.record()) == 630 + 150
 
@@ -243,6 +269,8 @@ def test_an_import_can_be_repeated_and_its_study_run(cli, tmp_path):
     assert "judges = []" in text
     code, second, err = cli("run", "study/study.toml", "--json", "--quiet")
     assert code == 0, err
+    assert cli("replay", "study/study.toml", "--check")[0] == 0
+    assert "No model is called" in cli("run", "study/study.toml", "--dry-run")[2]
     by_import, by_run = tables_of(first), tables_of(second)
     name = "leaderboard weighted_gpt4"
     assert by_run[name]["rows"] == by_import[name]["rows"]
@@ -292,3 +320,55 @@ def test_what_cannot_be_detected_is_refused_with_candidates(cli, tmp_path):
     assert not (tmp_path / "l.ledger").exists()
     code, _, err = cli("import", "inspect", "both", "--ledger", "l.ledger")
     assert (code, "2 files read; 3 files of other formats skipped" in err) == (0, True), err
+
+
+def test_pictures_of_an_import_come_from_named_folders_or_stay_out_with_a_count(cli, tmp_path):
+    write_arena(tmp_path / "data")
+    file = tmp_path / "data" / "clean_battle_conv.json"
+    rows = json.loads(file.read_text(encoding="utf-8"))
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "pictures" / "p.png").write_bytes(png())
+
+    def write(image: str) -> None:
+        file.write_text(json.dumps([{**row, "image": image} for row in rows]), encoding="utf-8")
+
+    write("../pictures/p.png")
+    code, _, err = cli("import", "data", "--ledger", "near.ledger")
+    assert (code, "add --pictures-from" in err) == (2, True), err
+    code, _, err = cli("import", "data", "--ledger", "near.ledger", "--pictures-from", "pictures")
+    assert code == 0, err
+    with Ledger(tmp_path / "near.ledger", read_only=True) as book:
+        assert {len(item.pictures) for item in book.items()} == {1}
+    for image in ("gone.png", "https://pictures.invalid/p.png"):
+        write(image)
+        code, _, err = cli("import", "data", "--ledger", "far.ledger")
+        assert (code, "--fetch-urls" in err) == (2, image.startswith("https")), err
+        code, out, err = cli("import", "data", "--ledger", f"{image[:4]}.ledger", "--without-pictures")
+        assert code == 0, err
+        assert f"{len(rows)} of {len(rows)} items name pictures that are not here" in " ".join(out.split())
+        assert "pictures of questions, which are missing" in out
+
+
+@contextmanager
+def served_folder(folder: Path) -> Iterator[str]:
+    handler = partial(SimpleHTTPRequestHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_pictures_with_addresses_are_downloaded_on_request(cli, tmp_path, monkeypatch):
+    write_arena(tmp_path / "data")
+    file = tmp_path / "data" / "clean_battle_conv.json"
+    rows = json.loads(file.read_text(encoding="utf-8"))
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web" / "p.png").write_bytes(png())
+    with served_folder(tmp_path / "web") as host:
+        monkeypatch.setenv("FULLBENCH_FETCH_PRIVATE", host)
+        monkeypatch.setenv("FULLBENCH_CACHE", str(tmp_path / "cache"))
+        file.write_text(json.dumps([{**row, "image": f"http://{host}/p.png"} for row in rows]), encoding="utf-8")
+        code, _, err = cli("import", "data", "--ledger", "web.ledger", "--fetch-urls")
+    assert code == 0, err
+    with Ledger(tmp_path / "web.ledger", read_only=True) as book:
+        assert {item.pictures[0].data() for item in book.items()} == {png()}

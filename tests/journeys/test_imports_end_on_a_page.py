@@ -296,7 +296,7 @@ LAYOUTS = {
     "vlmevalkit": Layout(write_vlmevalkit, "gpt-4", "mean", ACCURACY),
     "inspect": Layout(write_inspect, "model_graded_qa", "mean", ACCURACY),
     "mm_vet": Layout(write_mm_vet, "gpt-4", "mean", TENTHS),
-    "llava_bench": Layout(write_llava_bench, "gpt-4", "matches won", {"strong": 1.0, "weak": 0.0}),
+    "llava_bench": Layout(write_llava_bench, "gpt-4", "mean", MEANS),
     "helpsteer": Layout(write_helpsteer, "human", "matches won", WIN_SHARE),
     "mmrb2": Layout(write_mmrb2, "human", "matches won", WIN_SHARE),
     "label_studio": Layout(write_label_studio, "human", "matches won", WIN_SHARE),
@@ -337,9 +337,6 @@ def test_one_command_leads_from_files_to_a_page(cli, tmp_path, kind):
             answer(model, n) for model in (("a", "b") if kind == "helpsteer" else MODELS) for n in NUMBERS
         }
     assert layout.judge in record.judges
-    if kind == "llava_bench":  # its own number: the sum of scores, relative to the reference's
-        totals = {name: sum(dict(zip(v.contestants, v.marks, strict=True))[name] for v in record) for name in MODELS}
-        assert totals["strong"] / totals["weak"] == pytest.approx(MEANS["strong"] / MEANS["weak"])
 
 
 def test_a_layout_exists_for_every_importer():

@@ -321,7 +321,11 @@ class CallOptions:
                 if (check_packages := getattr(getattr(judge, "scorer", None), "check_packages", None)) is not None:
                     check_packages()
         with ledger_if_any(ledger) as book:
-            self.print_tables([study_run.plan(book)])
+            plan = study_run.plan(book)
+        if plan.rows or self.as_json:
+            self.print_tables([plan])
+        else:
+            print_message("No model is called: all verdicts of this study exist already.")
         return 0
 
     def print_tables(self, tables: Sequence[Table], out: Path | None = None) -> None:

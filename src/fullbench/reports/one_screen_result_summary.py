@@ -28,8 +28,8 @@ MOST_ROWS = 12
 LEAST_ROWS = 4
 _MOST_LISTED = 5
 _LIMITING_NOTES = frozenset(
-    {"sent-pictures.without-pictures", "unverified.left-out", "cleaning.left-out", "votes.pilot.left-out",
-     "votes.pilot.counted", "votes.visible.left-out"}
+    {"sent-pictures.without-pictures", "sent-pictures.not-here", "unverified.left-out", "cleaning.left-out",
+     "votes.pilot.left-out", "votes.pilot.counted", "votes.visible.left-out"}
 )  # fmt: skip
 """Notes of any table that the first screen has too: they say what was left out of all results."""
 _GAP = 2

@@ -21,6 +21,7 @@ from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
+from fullbench.ledger.stored_settings_and_chosen_display_names import load_named_settings
 from fullbench.studies.ledger_display_names_and_name_lookup import find_judges
 from fullbench.studies.run.missing_pictures import note_missing_pictures
 
@@ -144,7 +145,10 @@ def add_ledger_notes(
 ) -> list[Table]:
     """Add notes to tables: items judged without their pictures, and pilot votes excluded or counted."""
     items = set(columns.names["item"])
-    noted_tables = note_missing_pictures(tables, len(items), len(items & ledger.lacking_pictures(study)))
+    missing = len(items & ledger.lacking_pictures(study))
+    settings = load_named_settings(ledger)[0] if missing else {}
+    has_called_judges = any(settings.get(judge) is not None for judge in columns.judges())
+    noted_tables = note_missing_pictures(tables, len(items), missing, has_called_judges=has_called_judges)
     note = pilot_note(ledger, study, pilots=pilots)
     return noted_tables if note is None else [replace(table, notes=[*table.notes, note]) for table in noted_tables]
 

@@ -122,17 +122,16 @@ def run_cells(name: str, run: Run) -> Iterator[Reproduced]:
     draws = sum(preference == DRAW for preference in run.preferences)
     half = 1.959964 * error
     estimate = Estimate(100 * rate, 100 * (rate - half), 100 * (rate + half), n, method="normal")
-    length = math.floor(sum(run.lengths) / len(run.lengths))
-    values: list[tuple[str, float, int, Estimate | None]] = [
+    values: list[tuple[str, float | list[int], int, Estimate | None]] = [
         ("win_rate", 100 * rate, n, estimate),
         ("standard_error", 100 * error, n, None),
         ("discrete_win_rate", 100 * (wins + draws / 2) / n, n, None),
-        ("avg_length", length, len(run.lengths), None),
+        ("counts", [wins, n - wins - draws, draws, n], n, None),
+        ("avg_length", math.floor(sum(run.lengths) / len(run.lengths)), len(run.lengths), None),
     ]
     for metric, value, count, interval in values:
         printed = run.printed.get(metric)
         yield Reproduced(f"{name}/{metric}", value, count, "", interval, paper=printed, decimals=_DECIMALS)
-    yield Reproduced(f"{name}/counts", [wins, n - wins - draws, draws, n], n)
 
 
 def mean_and_error(values: Sequence[float]) -> tuple[float, float]:

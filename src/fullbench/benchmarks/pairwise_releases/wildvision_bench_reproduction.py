@@ -121,10 +121,10 @@ def contestant_cells(release: Release) -> Iterator[Reproduced]:
             "reward": sum(REWARDS[score] for score in scores) / n,
             # The leaderboard counts invalid verdicts as ties.
             "counts": [counts[level] + (counts[INVALID] if level == "A=B" else 0) for level in LEVELS],
-            "rating": ratings[contestant],
         }
-        if release.tokens[contestant]:
-            metrics["avg_tokens"] = math.floor(sum(release.tokens[contestant]) / len(release.tokens[contestant]))
+        if tokens := release.tokens[contestant]:
+            metrics["avg_tokens"] = math.floor(sum(tokens) / len(tokens))
+        metrics["rating"] = ratings[contestant]
         if contestant in release.resampled_ratings:
             metrics["ci95"] = chance_interval(release.resampled_ratings[contestant], win_chance(ratings[contestant]))
         for metric, value in metrics.items():

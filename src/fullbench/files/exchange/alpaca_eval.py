@@ -182,7 +182,7 @@ def _question_item(row: Mapping[str, Any], file: Path, line: int) -> Item:
         picture_of(value, file) for name in ("pictures", *PICTURES) for value in as_list(row.get(name)) if value
     ]
     name = words_of(row.get("question_id")) or question_id(
-        "\n".join([words, *(picture.digest for picture in pictures)])
+        "\n".join([words, *(part if isinstance(part, str) else part.digest for part in pictures)])
     )
     return Item(name, (Turn("user", (*pictures, words)),), tags=tags_of(row))
 

@@ -103,8 +103,9 @@ class FileHead:
         for size in _BYTES if self.suffix == ".json" else ():
             text = self._text(size)
             value = parse_beginning(text)
-            if value or len(text) < size // 4:
-                break
+            rows = next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else value
+            if len(text) < size // 4 or (isinstance(rows, list | dict) and len(rows) > 1):
+                break  # the file is read, or its first row is whole
         return value
 
     def _text(self, size: int) -> str:

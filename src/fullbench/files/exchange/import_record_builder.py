@@ -8,12 +8,13 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from fullbench.core.built_in_table_columns import table_columns
-from fullbench.core.item import Item, Part, Role, Turn
+from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Role, Turn
 from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.picture import Picture
 from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
@@ -23,11 +24,15 @@ from fullbench.core.verdict import Fault, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.files.bounded_archives import read_gzip
-from fullbench.files.picture_access_policy import is_picture_available, read_picture
+from fullbench.files.picture_access_policy import is_missing_picture, is_picture_available, read_picture
 from fullbench.files.row_readers import json_remedy, parse_json, read_rows
 
 ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "human": "user", "assistant": "assistant",
                              "gpt": "assistant", "model": "assistant"}  # fmt: skip
+
+
+class MissingPicture(str):
+    """Name of a picture that is missing, in its place among the parts; the builder takes it out and counts it."""
 
 
 CHOICE = "choice+tie"
@@ -47,6 +52,7 @@ class RecordBuilder:
 
     def add_item(self, item: Item) -> str:
         """Add an item and return its id; another content under the same id gets a new id."""
+        item = self._without_missing_pictures(item)
         before = self.items.get(item.id)
         if before is not None and before.key != item.key:
             item = Item(f"{item.id}~{item.key[:6]}", item.turns, item.reference, item.captions, item.tags)
@@ -55,6 +61,9 @@ class RecordBuilder:
 
     def add_response(self, item: str, contestant: str, parts: Sequence[Part], sample: int = 0) -> int:
         """Add a response and return its sample number; another answer of the same contestant is its next sample."""
+        if missing := sum(isinstance(part, MissingPicture) for part in parts):
+            parts = [part for part in parts if not isinstance(part, MissingPicture)] or [""]
+            self.leave_out("pictures of answers, which are missing", missing)
         while (there := self.responses.get((item, contestant, sample))) is not None and there.parts != tuple(parts):
             sample += 1
         if there is None and all(part == "" for part in parts):
@@ -105,6 +114,18 @@ class RecordBuilder:
             )
         )
         return trial
+
+    def _without_missing_pictures(self, item: Item) -> Item:
+        missing = [part for turn in item.turns for part in turn.parts if isinstance(part, MissingPicture)]
+        if not missing:
+            return item
+        self.leave_out("pictures of questions, which are missing", len(missing))
+        turns = tuple(
+            Turn(turn.role, tuple(part for part in turn.parts if not isinstance(part, MissingPicture)) or ("",))
+            for turn in item.turns
+        )
+        names = [*filter(None, [item.tags.get(WITHOUT_PICTURES)]), *missing]
+        return replace(item, turns=turns, tags={**item.tags, WITHOUT_PICTURES: "\n".join(names)})
 
     def leave_out(self, why: str, count: int = 1) -> None:
         """Count something that was left out or taken otherwise; nothing if the count is 0."""
@@ -243,14 +264,19 @@ def parts_of(content: Any, path: Path) -> tuple[Part, ...]:
     return tuple(parts) or ("",)
 
 
-def picture_of(value: Any, path: Path) -> Picture:
-    """Return a picture from bytes, a struct with bytes, a data URI, base64, or a path next to the file."""
+def picture_of(value: Any, path: Path) -> Part:
+    """Return a picture from bytes, a struct with bytes, a data URI, base64, or a path next to the file.
+
+    A picture that is missing becomes a `MissingPicture` if the user allowed that (--without-pictures).
+    """
     if isinstance(value, Mapping):
         value = value.get("bytes") or value.get("url") or value.get("path")
     if isinstance(value, bytes):
         return Picture.from_bytes(value, path=path)
     if not isinstance(value, str) or not value:
         raise InputError(f"a picture is bytes, a data URI or a path; found {type(value).__name__}", path=path)
+    if is_missing_picture(path.parent, value):
+        return MissingPicture(value)
     return read_picture(path.parent, value, path=path)
 
 
@@ -259,7 +285,7 @@ def pictures_among(names: Iterable[str], path: Path) -> tuple[list[Picture], lis
     here, missing = [], []
     for name in names:
         if is_picture_available(path.parent, name):
-            here.append(picture_of(name, path))
+            here.append(read_picture(path.parent, name, path=path))
         else:
             missing.append(name)
     return here, missing

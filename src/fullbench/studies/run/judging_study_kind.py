@@ -353,7 +353,9 @@ class StudyRun(BaseRun):
             ]
             comparing = bool((columns.response_counts > 1).any())
         left_out = exclude_answers(responses, study.leave_out).table()
-        shown_tables = note_missing_pictures([*shown_tables, *([] if left_out is None else [left_out])], self.items)
+        shown_tables = note_missing_pictures(
+            [*shown_tables, *([] if left_out is None else [left_out])], self.items, has_called_judges=bool(self.judges)
+        )
         shown_tables = add_contestant_facts(shown_tables, self.about) if self.about else shown_tables
         return StudyResult(
             study, record, add_source(shown_tables, source), source, job_counts, messages=list(self.messages),
@@ -383,8 +385,11 @@ class StudyRun(BaseRun):
         """Yield the keys of the study's cases; without judges, of those that people voted on, which may be few."""
         if self.judges:
             yield from _key_batches(self.cases(responses))
-        else:
-            yield [verdict.case for verdict in ledger.record([PEOPLE], study=ledger.study, texts=False)]
+            return
+        # A replay opens the ledger without a study, and `fullbench judge` has one of another name.
+        names = [ledger.study, self.study.name] if ledger.study_named else [self.study.name, ledger.study]
+        name = next((name for name in names if name in ledger.studies()), None)
+        yield [] if name is None else [v.case for v in ledger.record([PEOPLE], study=name, texts=False)]
 
     def record(self, ledger: Ledger, responses: Sequence[Response]) -> Record:
         """Return the study's verdicts, including people's labels and votes.

@@ -62,15 +62,30 @@ def _refuse_missing_captions(items: Sequence[Item], judges: Sequence[Judge]) -> 
 
 
 def note_missing_pictures(
-    tables: Iterable[Table], items: Iterable[Item] | int, missing: int | None = None
+    tables: Iterable[Table],
+    items: Iterable[Item] | int,
+    missing: int | None = None,
+    *,
+    has_called_judges: bool = True,
 ) -> list[Table]:
-    """Add a note to each table with the number of items judged without their pictures, if any."""
+    """Add a note to each table with the number of items judged without their pictures, if any.
+
+    Args:
+        tables: The tables.
+        items: The items, or their number.
+        missing: Number of items without their pictures, if `items` is a number.
+        has_called_judges: False if all verdicts were imported: their judges may have seen the pictures.
+    """
     if not isinstance(items, int):
         item_list = list(items)
         items, missing = len(item_list), len(items_without_pictures(item_list))
     if not missing:
         return list(tables)
-    note = Note("sent-pictures.without-pictures", missing=missing, items=items)
+    note = (
+        Note("sent-pictures.without-pictures", missing=missing, items=items)
+        if has_called_judges
+        else Note("sent-pictures.not-here", missing=missing, items=items)
+    )
     return [replace(table, notes=[*table.notes, note]) for table in tables]
 
 
