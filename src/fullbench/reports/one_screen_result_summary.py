@@ -127,7 +127,7 @@ def render_first_screen(
         most_rows: Rows that a table shows at most.
     """
     sentences = [*sentences_of(tables), *_limiting_notes(tables)] if sentences is None else sentences
-    shown = split_first_tables(tables)[0] or list(tables[:1])
+    shown = [table for table in split_first_tables(tables)[0] or tables[:1] if table.rows]
     first_names = {CONTESTANTS, JUDGES, *(table.name for table in shown)}
     others = [table.name for table in tables if table.name not in first_names]
     footer = _footer_lines(tables, others, width)
