@@ -120,6 +120,18 @@ def test_options_take_display_names_and_beginnings(in_folder, words, told):
     assert told in done.output
 
 
+def test_a_leaderboard_without_a_judge_is_about_all_and_begins_as_the_report(in_folder):
+    code, shown = call("leaderboard", "show", "--ledger", "s.ledger")
+    assert code == 0, shown.stderr
+    report = call("report", "--ledger", "s.ledger")[1].stdout.splitlines()
+    lines = shown.stdout.splitlines()
+    assert len(lines) <= 40
+    assert lines[:20] == report[:20]
+    code, history = call("leaderboard", "show", "--history", "--ledger", "s.ledger")
+    assert code == 2
+    assert "This is about one judge, but there are 7: " in history.output
+
+
 def test_an_unknown_name_lists_the_names(in_folder):
     _, hosts = in_folder
     for words in ("card gpt5", "report --judge gpt5", "power --judge gpt5", "people next --to n.jsonl --judge gpt5"):

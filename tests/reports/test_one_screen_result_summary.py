@@ -14,6 +14,7 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.table import Table
 from fullbench.errors import InputError
 from fullbench.reports.display_names_of_judges_and_contestants import Display, DisplayNames
+from fullbench.reports.names_shortened_for_narrow_tables import shorten_names
 from fullbench.reports.one_screen_result_summary import Selection, render_first_screen, select_tables
 from fullbench.reports.tables_as_terminal_text import render_texts
 from tests.analysis.summary.made_ledgers import Made, MadeJudge
@@ -67,6 +68,47 @@ def test_columns_are_dropped_before_a_name_is_cut() -> None:
     text = render_first_screen([table])
     assert name in text
     assert "+15 columns: --table wide" in text
+
+
+def test_numbers_are_explained_above_their_table() -> None:
+    text = render_first_screen(SMALL)
+    assert "\nContestants. Numbers: ratings (mean 1000), with 95 % intervals." in text
+    assert "\nJudges. Agreement: share of pairs decided as people do, ties included.\n" in text
+
+
+def test_contestants_without_judges_fit_a_screen() -> None:
+    text = render_first_screen([SMALL[0], replace(SMALL[1], rows=[])])
+    assert "ann leads" in text
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_shortened_names_fit_and_stay_different(seed: int) -> None:
+    draw = random.Random(seed)
+    sizes = draw.sample(range(1000), 12)
+    names = [f"vendor-{draw.randrange(3)}/model-with-a-name-{size}B-instruct-vision" for size in sizes]
+    names += ["模型" * draw.randrange(1, 12), *names[:3]]
+    for most in (12, 20, 29):
+        short = shorten_names(names, most)
+        assert max(map(cell_len, short)) <= most
+        assert len(set(short)) == len(set(names))
+        assert [name for name in names if cell_len(name) <= most] == [
+            new for new, name in zip(short, names, strict=True) if cell_len(name) <= most
+        ]
+
+
+@pytest.mark.parametrize("width", [70, 80, 110])
+def test_all_parts_of_a_wide_table_name_their_rows_and_break_no_name(width: int) -> None:
+    names = [f"vendor/judge-with-a-long-name-{number}B-instruct" for number in range(3)]
+    heads = [f"vendor/contestant-of-a-long-name-{number}" for number in range(6)]
+    value = Estimate(1000.0, 900.0, 1100.0, 50)
+    columns = table_columns("criterion", "judge", *map(data_column, heads))
+    table = Table("wide", "Wide", columns, [["helpfulness", name, *(value for _ in heads)] for name in names])
+    (text,) = render_texts([table], width=width)
+    parts = [part.splitlines() for part in text.split("\n\n")]
+    assert len(parts) > 1
+    assert all(f"-{number}B-instruct" in "\n".join(part) for part in parts for number in range(3))
+    assert max(cell_len(line) for part in parts for line in part) <= width
+    assert sum(line.count("[900, 1100]") for part in parts for line in part) == 18
 
 
 def test_all_tables_have_each_note_once_and_whole_names() -> None:

@@ -230,11 +230,13 @@ def _judge_option(key: str, value: Any, mode: str) -> str:
 def _model_parts(name: str) -> NameParts:
     """Return the parts of a model's name: name, server, sampling settings.
 
-    >>> _model_parts("qwen@10.0.0.1:80/v1+t0.5").server
-    '10.0.0.1:80/v1'
+    >>> _model_parts("qwen@10.0.0.1:80/v1+t0.5").server, _model_parts("rules+colours#b1e7dddd").base
+    ('10.0.0.1:80/v1', 'rules+colours')
     """
     options: dict[str, str] = {}
     further_options: dict[str, str] = {}
+    if (digest_match := _DIGEST.search(name)) is not None:  # a model of our own, such as one of rules
+        name, further_options["digest"] = name[: digest_match.start()], digest_match[0].strip()
     while (match := _MODEL_OPTION.search(name)) is not None:
         name = name[: match.start()]
         if match["key"]:

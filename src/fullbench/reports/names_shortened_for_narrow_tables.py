@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len, set_cell_size
 
@@ -27,7 +27,9 @@ def shorten_names(names: Sequence[str], most: int, *, are_judges: bool = False) 
     >>> shorten_names(["a-model-with-a-long-name-v2"], 15)
     ['a-model…name-v2']
     >>> shorten_names(["model-90B-Vision", "model-11B-Vision"], 13)
-    ['model-90…sion', 'model-11…sion']
+    ['model-9…ision', 'model-1…ision']
+    >>> shorten_names(["a-long-name-1-of-a-model", "a-long-name-2-of-a-model"], 12)
+    ['…ong-name-1…', '…ong-name-2…']
     """
     distinct = list(dict.fromkeys(names))
     if most < _LEAST_WIDTH or all(cell_len(name) <= most for name in distinct):
@@ -39,15 +41,21 @@ def shorten_names(names: Sequence[str], most: int, *, are_judges: bool = False) 
     for forms in shorter_forms:
         if len(set(forms)) == len(forms) and any(cell_len(name) > most for name in shown):
             shown = forms
-    middle = (most - 1) // 2
-    for tail in sorted(range(_LEAST_PART, most - _LEAST_PART), key=lambda size: (abs(size - middle), size)):
-        cut = [_cut_middle(name, most, tail) for name in shown]
-        if len(set(cut)) == len(cut):
-            break
-    else:
-        cut = [_cut_middle(name, most, middle) for name in shown]
+    cuts = _possible_cuts(shown, most)
+    cut = next((cut for cut in cuts if len(set(cut)) == len(cut)), next(_possible_cuts(shown, most)))
     short = dict(zip(distinct, cut, strict=True))
     return [short[name] for name in names]
+
+
+def _possible_cuts(names: Sequence[str], most: int) -> Iterator[list[str]]:
+    """Yield the names cut at one place: in the middle first, then nearer to an end, then at both ends."""
+    middle = (most - 1) // 2
+    for tail in sorted(range(_LEAST_PART, most - _LEAST_PART), key=lambda size: (abs(size - middle), size)):
+        yield [_cut_middle(name, most, tail) for name in names]
+    for start in range(max(map(len, names))):
+        yield [
+            name if cell_len(name) <= most else f"…{set_cell_size(name[start:], most - 2).rstrip()}…" for name in names
+        ]
 
 
 def _cut_middle(name: str, most: int, tail: int) -> str:

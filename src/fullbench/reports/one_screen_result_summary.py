@@ -37,7 +37,7 @@ _HEAD = 14
 _LEAST_WHY = 23
 _NAME_SHARE, _JUDGE_SHARE = 0.45, 0.37
 """Longest share of the width for a name, less if reasons follow; longer names are shortened."""
-_CAPTION_NOTES = ("summary.metric", "summary.agreement", "summary.tiers", "summary.more-judges")
+_CAPTION_NOTES = ("summary.metric", "summary.agreement", "summary.tiers")
 """Notes of the summary that explain its columns; they come above the table, the most important first."""
 _MOST_CAPTION_LINES = 2
 
@@ -127,7 +127,7 @@ def render_first_screen(
         most_rows: Rows that a table shows at most.
     """
     sentences = [*sentences_of(tables), *_limiting_notes(tables)] if sentences is None else sentences
-    shown = split_first_tables(tables)[0] or list(tables[:1])
+    shown = [table for table in split_first_tables(tables)[0] or tables[:1] if table.rows]
     first_names = {CONTESTANTS, JUDGES, *(table.name for table in shown)}
     others = [table.name for table in tables if table.name not in first_names]
     footer = _footer_lines(tables, others, width)
@@ -227,6 +227,8 @@ class _ShortTable:
     right: Sequence[bool]
     widths: Sequence[int]
     left_out_columns: int
+    more_judges: int
+    """Judges whose numbers are in no column that is shown."""
     scopes: Sequence[tuple[Cell, ...]]
     """Study and criterion of each row, as far as the table has them."""
 
@@ -252,6 +254,8 @@ class _ShortTable:
             widths[why] = min(widths[why], width - sum(widths[place] + _GAP for place in places if place != why))
             texts[why] = [_cut_text(text, widths[why]) for text in texts[why]]
         rows = [[texts[place][row] for place in places] for row in range(len(table.rows))]
+        left_out = [place for place in range(len(columns)) if place not in places and _is_informative(table, place)]
+        left_out_judges = [place for place in left_out if table.name == CONTESTANTS and columns[place].is_data_label]
         return cls(
             _caption_lines(table, width, _MOST_CAPTION_LINES),
             _caption_lines(table, width, 1),
@@ -260,7 +264,8 @@ class _ShortTable:
             rows,
             [is_numeric_column(table.cells(place)) for place in places],
             [widths[place] for place in places],
-            sum(_is_informative(table, place) for place in range(len(columns)) if place not in places),
+            len(left_out) - len(left_out_judges),
+            len(left_out_judges) + sum(_more_judges(note) for note in table.notes),
             _scopes_of_rows(table),
         )
 
@@ -277,8 +282,12 @@ class _ShortTable:
         lines += [self._line(self.rows[place]) for place in self._first_rows(most_rows)]
         counts = {"more row": len(self.rows) - most_rows, "column": self.left_out_columns}
         left_out = [f"+{count:,} {what}{'s' * (count > 1)}" for what, count in counts.items() if count > 0]
+        ways = [f"--table {_quoted(self.name)}"] if left_out else []
+        if self.more_judges:
+            left_out.append(f"+{self.more_judges:,} more judge{'s' * (self.more_judges > 1)}")
+            ways.append("--all")
         if left_out:
-            lines.append(f"{', '.join(left_out)}: --table {_quoted(self.name)}")
+            lines.append(f"{', '.join(left_out)}: {' or '.join(ways)}")
         return lines
 
     def _first_rows(self, most: int) -> list[int]:
@@ -292,6 +301,11 @@ class _ShortTable:
             " " * (size - cell_len(cell)) + cell if is_right else cell + " " * (size - cell_len(cell))
             for cell, size, is_right in zip(cells, self.widths, self.right, strict=True)
         )
+
+
+def _more_judges(note: str) -> int:
+    """Return how many judges a note counts that have no column."""
+    return int(str(note.values["n"])) if isinstance(note, Note) and note.id == "summary.more-judges" else 0
 
 
 def _scopes_of_rows(table: Table) -> list[tuple[Cell, ...]]:
@@ -329,9 +343,9 @@ def _place_of_interval(table: Table) -> int | None:
 
 
 _FIRST_KEYS = ("trust", "agreement")
-_LAST_KEYS = ("items", "people agree", "biases", "votes to decide", "Elo over orders", "matches")
+_LAST_KEYS = ("items", "people agree", "biases", "Elo over orders", "matches")
 """Columns that are chosen first, and those that are dropped first."""
-_NEVER_KEYS = ("rank alone",)
+_NEVER_KEYS = ("rank alone", "votes to decide")
 """Columns that only --all and --table show."""
 
 

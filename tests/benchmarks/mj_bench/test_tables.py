@@ -9,8 +9,10 @@ from statistics import fmean, pstdev
 
 import pytest
 
+from fullbench.analysis.summary.paper_study_summary_with_main_table import add_paper_summary
 from fullbench.benchmarks.mj_bench.mj_bench_and_genai_bench_definitions import mj_bench
 from fullbench.benchmarks.mj_bench.tables import generator_tables
+from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.core.ballot import ballot
 from fullbench.core.case import Case
 from fullbench.core.item import Item
@@ -249,3 +251,22 @@ def test_an_unusable_rating_of_people_is_counted_for_each_generator():
     assert [row[1] for row in table.rows] == ["x", "y"]
     assert table.column("unusable") == [1, 1]
     assert [row[2].n for row in table.rows] == [3, 3]
+
+
+def test_the_mean_over_perspectives_has_the_interval_of_separate_samples_and_decides_who_leads():
+    record = mj_bench.bring().record
+    main = tables(record)["table 3"]
+    heads = [str(head) for head in main.columns if str(head).endswith("ties wrong")]
+    for row in read(main):
+        cells = [row[head] for head in heads if row[head] is not None]
+        mean = row["mean"]
+        assert mean.value == pytest.approx(fmean(cell.value for cell in cells))
+        # Each perspective is a sample of its own: variances of shares add up.
+        variance = sum(cell.value * (1 - cell.value) / (cell.units or cell.n) for cell in cells) / len(cells) ** 2
+        assert mean.low <= mean.value <= mean.high
+        assert 0.7 < (mean.high - mean.low) / (2 * 1.96 * variance**0.5) < 1.8
+    sentences = add_paper_summary([main], columns_from_verdicts(record), texts=record)[0].notes
+    leader, named = read(main)[0], str(sentences[0])
+    for row in read(main):
+        assert (row["judge"] in named) == (row["mean"].high >= leader["mean"].low)
+    assert "share the first place" in named

@@ -22,7 +22,7 @@ from fullbench.analysis.summary.study_summary import (
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table, sort_value
-from fullbench.core.translatable_note import Note
+from fullbench.core.translatable_note import Note, join_notes
 from fullbench.core.verdict import PEOPLE
 from fullbench.core.verdict_record import Record
 
@@ -143,13 +143,18 @@ def lead_sentence(main: Table) -> Note:
         leaders = [str(row[named]) for row, tier in zip(best, tiers, strict=True) if tier == 1]
     value = sort_value(best[0][place]) or 0.0
     shown_value = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"
-    by = (
-        Note("summary.main-by", metric=main.columns[place], value=shown_value)
-        if setting is None
-        else Note(
-            "summary.main-by-setting", setting=str(rows[0][setting]), metric=main.columns[place], value=shown_value
-        )
-    )
+    best_value = Note("summary.main-best", metric=main.columns[place], value=shown_value)
+    judge = str(main.source.get("judge", ""))
+    scope = [
+        *(
+            [Note("summary.main-by-people") if judge == PEOPLE else Note("summary.main-by-judge", judge=judge)]
+            if judge
+            else []
+        ),
+        *([] if setting is None else [str(rows[0][setting])]),
+        best_value,
+    ]
+    by = Note("summary.main-by", text=join_notes(scope))
     if len({row[named] for row in rows}) == 1:
         return Note("summary.leads", text=Note("summary.only-one", name=str(rows[0][named]), by=by))
     if len(leaders) == len(best) and len(best) > 1:

@@ -11,6 +11,7 @@ import numpy as np
 from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL, scope_suffix
 from fullbench.analysis.summary.judge_trust import TRUST_WORDS, Trust, is_baseline, judge_trusts, trust_note
 from fullbench.analysis.summary.leading_contestants_in_tiers import Leaders, leading_contestants
+from fullbench.analysis.views.view_verdict_helpers import waiting_mask
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.table import Cell, Column, Table
@@ -246,7 +247,9 @@ def leaders_note(names: Sequence[str], by: str) -> Note:
 
 def trust_text(trusts: Sequence[Trust]) -> str:
     """Return the judges by word, with the reason if it is the same for all that are named; baselines only if alone."""
-    trusts = [one for one in trusts if not is_baseline(one.judge)] or trusts
+    all_trusts = trusts
+    trusts = sorted([one for one in trusts if not is_baseline(one.judge)] or trusts, key=lambda one: one.order)
+    has_baselines = len(trusts) < len(all_trusts)
     judges = list(dict.fromkeys(one.judge for one in trusts))
     split = _split(trusts)
     parts = []
@@ -259,7 +262,9 @@ def trust_text(trusts: Sequence[Trust]) -> str:
         if len(reasons) > 1:  # say at least what all have in common
             reasons = list(dict.fromkeys(one.reasons[0] if one.reasons else "" for one in of_word))
         if len(names) == len(judges) and len(names) > _MOST_NAMES:
-            text: str = Note("summary.all-judges", n=len(names))
+            text: str = Note(
+                "summary.all-judges-except-baselines" if has_baselines else "summary.all-judges", n=len(names)
+            )
         else:
             text = join_names(names)
         criteria = list(dict.fromkeys(one.criterion for one in of_word))
@@ -280,10 +285,13 @@ def _limits(columns: Columns, leaders: Sequence[Leaders]) -> str:
     parts: list[str] = [_count_items(len(np.unique(columns.item)))]
     due = sum(entry.cases for entry in columns.due)
     lasting = sum(entry.lasting for entry in columns.due)
-    if due:
-        parts.append(Note("summary.one-due") if due == 1 else Note("summary.due", n=due))
+    parts.append(
+        Note("summary.none-due") if not due else Note("summary.one-due") if due == 1 else Note("summary.due", n=due)
+    )
     if lasting:
         parts.append(Note("summary.failed-for-good", n=lasting))
+    if unusable_count := int(((columns.fault >= 0) & ~waiting_mask(columns)).sum()):
+        parts.append(Note("summary.unusable-verdicts", n=unusable_count, all=len(columns)))
     kinds = {one.board.kind for one in leaders}
     if PEOPLE not in columns.judges():
         parts.append(Note("summary.nobody-voted"))

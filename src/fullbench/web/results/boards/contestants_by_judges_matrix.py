@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from fullbench.analysis.summary.judge_trust import is_baseline
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Table
 from fullbench.reports.cell_text import column_decimals, format_cell
@@ -150,8 +151,11 @@ def _build_matrix(
 ) -> Matrix:
     criterion, family = group
     sorted_pairs = sorted(
-        board_pairs, key=lambda pair: (not is_person(pair[0].judge), not is_panel(pair[0].judge), pair[0].judge)
-    )
+        board_pairs,
+        key=lambda pair: (
+            not is_person(pair[0].judge), is_baseline(pair[0].judge), not is_panel(pair[0].judge), pair[0].judge
+        ),
+    )  # fmt: skip
     columns: list[MatrixColumn] = []
     cells: list[Mapping[str, MatrixCell]] = []
     for board, linked_table in sorted_pairs:
