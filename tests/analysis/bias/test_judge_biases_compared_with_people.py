@@ -14,6 +14,7 @@ from fullbench.analysis.agreement.judges_with_people import compare_with_people
 from fullbench.analysis.bias.judge_biases_compared_with_people import (
     LENGTHENS,
     Finding,
+    bias_findings,
     bias_table,
     position_table,
     probe_biases,
@@ -231,6 +232,33 @@ def test_places_add_up():
     verdicts += [Verdict.from_case(Case(more, panel, Choice()), judge, (0.5, 0.5)) for judge in ("human", "judge")]
     made = position_table(compare_with_people(Record(tuple(verdicts))))
     assert [row[3].value for row in made.rows] == [0.75, 0.0, 0.25]
+
+
+def test_trials_of_the_judge_do_not_multiply_people_and_tied_ranks_copy_nothing():
+    """Two people rank three answers in opposite orders, so their mean ranks tie; the judge ranks in four trials."""
+    rng, verdicts = np.random.default_rng(4), []
+    for number in range(30):
+        item = Item.ask(f"i{number}", "?")
+        answers = tuple(Response.say(item.id, name, name) for name in NAMES[:3])
+        order = rng.permutation(3) + 1.0
+        for rater, marks in (("ann", order), ("bob", 4.0 - order if number % 2 else order)):
+            verdicts.append(Verdict.from_case(Case(item, answers, Ranking()), "human", tuple(marks), rater=rater))
+            case = Case(item, answers[:2], Choice())
+            verdicts.append(Verdict.from_case(case, "human", (float(marks[0] > marks[1]), float(marks[0] < marks[1])),
+                                              rater=rater))  # fmt: skip
+        for trial in range(4):
+            marks = tuple(rng.permutation(3) + 1.0)
+            verdicts.append(Verdict.from_case(Case(item, answers, Ranking(), trial=trial), "j", marks))
+            verdicts.append(Verdict.from_case(Case(item, answers[:2], Choice(), trial=trial), "j", (1.0, 0.0)))
+    met = compare_with_people(Record(tuple(verdicts)))
+    finding = next(one for one in bias_findings(met, "j") if one.metric == "the order shown")
+    people = [one.marks for one in verdicts if one.judge == "human" and len(one.marks) == 3]
+    expected = [1 / 6 if one != other else float(one == (3.0, 2.0, 1.0))
+                for one, other in zip(people[::2], people[1::2], strict=True)]  # fmt: skip
+    assert (finding.people.n, finding.value.n) == (30, 120)
+    assert finding.people.value == pytest.approx(np.mean(expected))
+    rows = {(row[1], str(row[2])): row for row in position_table(met).rows}
+    assert {(ours.n, theirs.n) for _, _, _, ours, theirs in rows.values()} == {(120, 30)}
 
 
 def test_the_names_of_figures_are_chinese_on_a_chinese_page_with_several_ballots_too():

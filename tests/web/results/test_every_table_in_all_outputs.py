@@ -24,6 +24,7 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.web.app import create_app
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater
 from fullbench.web.site_settings_and_worker_transfer import Settings
+from tests.analysis.test_same_numbers_in_all_outputs import study_with_references
 from tests.support.api_script import Script
 from tests.support.commands import cli
 
@@ -120,7 +121,7 @@ def source_of(table, judge: str, criterion: str):
         judges = sorted(JUDGES) if subject == "all judges together" else [subject]
         return {"judges": judges, "criterion": criterion, "family": family[1]}
     if name.startswith("leaderboard"):
-        return {"judge": judge, "criterion": criterion, "family": family[1], "rule": "mean"}
+        return {"judge": judge, "criterion": criterion, "family": family[1] if family else "pair", "rule": "mean"}
     return {}
 
 
@@ -130,7 +131,7 @@ def named_cells(table, judge: str, board_criterion: str):
     criterion, rows = board_criterion or criterion_in(table["title"]), rows_of(table)
     source = source_of(table, judge, criterion)
     if {"judge", "criterion", "family", "rule"} <= set(source):
-        yield from _board_cells((source["judge"], source["criterion"], source["family"]), rows)
+        yield from _board_cells((source["judge"], source["criterion"], source["family"], source["rule"]), rows)
     elif table["name"].startswith("corrected") and "judges" in source:
         yield from _corrected_cells(table, source, rows)
     elif name == "agreement" and "metric" in rows[0]:
@@ -168,7 +169,7 @@ def _board_cells(place, rows):
 def _corrected_cells(table, source, rows):
     """People and each judge alone are the cells of their own boards, unless a note says that they differ."""
     notes = " ".join(table["notes"])
-    place = (source["criterion"], source["family"])
+    place = (source["criterion"], source["family"])  # of boards with the mean of both orders
     metric = "rating" if "metric" not in rows[0] else None
     has_own_people = any(words in notes for words in ("undefeated", "no judge here judged", "No corrected numbers"))
     has_own_judge = any(words in notes for words in ("undefeated", "No corrected numbers"))
@@ -177,15 +178,15 @@ def _corrected_cells(table, source, rows):
         for column, cell in row.items():
             own = table["name"], row["contestant"], what, column
             if column == "people alone" and not has_own_people:
-                yield ("human", *place, row["contestant"], what), cell
+                yield ("human", *place, "mean", row["contestant"], what), cell
             elif column in {"judge alone", "fair alone", "wordy alone"} and not has_own_judge:
                 judge = source["judges"][0] if column == "judge alone" else column.split()[0]
-                yield (judge, *place, row["contestant"], what), cell
+                yield (judge, *place, "mean", row["contestant"], what), cell
             elif column not in {"contestant", "metric"}:
                 yield own, cell
 
 
-def everything(path, app):
+def everything(path, app, judges=(*JUDGES, "human")):
     """Tables of every output, with the judge of a card, and judge and criterion of a board."""
 
     def told(*words):
@@ -195,14 +196,14 @@ def everything(path, app):
     ledger = ("--ledger", str(path))
     yield "report", told("report", *ledger, "--corrected"), "", ""
     yield "ledger tables", told("ledger", "tables", str(path), "--corrected"), "", ""
-    for judge in (*JUDGES, "human"):
+    for judge in judges:
         yield (
             f"leaderboard of {judge}",
             told("leaderboard", "show", *ledger, "--judge", judge, "--corrected"),
             judge,
             "",
         )
-    for judge in JUDGES:
+    for judge in set(judges) - {"human"}:
         yield f"card of {judge}", told("card", judge, *ledger), judge, ""
     with Script(app, "Sam", "viewer") as script:
         catalogue_board_and_page_updater.update_catalogue(app.state.engine, app.state.ledger)
@@ -211,7 +212,7 @@ def everything(path, app):
             subject = listed["judge"], listed["criterion"]
             yield f"API board of {subject}", board["tables"], *subject
         for listed in script.get("/api/v1/judges").json()["rows"]:
-            if listed["judge"] in JUDGES:
+            if listed["judge"] in judges and listed["judge"] != "human":
                 sections = script.get(f"/api/v1/judges/{listed['name']}").json()["sections"]
                 card = [table for tables in sections.values() for table in tables]
                 yield f"API card of {listed['judge']}", card, listed["judge"], ""
@@ -232,8 +233,16 @@ def check(database, folder, seed):
     path = folder / "l"
     drawn = random_ledger(path, seed)
     app = create_app(Settings(database, str(path), data=folder / "data"))
+    shared = check_cells(everything(path, app), drawn)
+    kinds = {name[0] for name in shared}
+    assert len(shared) > 100
+    assert {*JUDGES, "human", "agreement", "board", "first shown"} <= kinds
+
+
+def check_cells(outputs, drawn):
+    """Compare cells of one name in all outputs, and return the names that several tables show."""
     shown = defaultdict(dict)
-    for output, tables, judge, criterion in everything(path, app):
+    for output, tables, judge, criterion in outputs:
         notes = {table["name"]: table["notes"] for table in tables}
         if judge == "wordy" and "board" in output:
             assert tables_without_unusable_verdicts(tables) == [], drawn
@@ -243,10 +252,7 @@ def check(database, folder, seed):
                 shown[name][output, table["name"]] = plain(cell)
     different = {name: by_table for name, by_table in shown.items() if len(set(by_table.values())) > 1}
     assert not different, (drawn, different)
-    shared = [name for name, by_table in shown.items() if len(by_table) > 1]
-    kinds = {name[0] for name in shared}
-    assert len(shared) > 100
-    assert {*JUDGES, "human", "agreement", "board", "first shown"} <= kinds
+    return [name for name, by_table in shown.items() if len(by_table) > 1]
 
 
 @pytest.mark.parametrize("seed", [3])
@@ -258,3 +264,17 @@ def test_every_table_of_a_random_ledger_has_the_same_numbers(seed, database, tmp
 @pytest.mark.parametrize("seed", [1, 2, *range(4, 22)])
 def test_every_table_of_many_random_ledgers_has_the_same_numbers(seed, database, tmp_path):
     check(database, tmp_path, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+def test_a_study_with_references_has_the_numbers_of_its_run_in_all_outputs(seed, database, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    study, ledger = study_with_references(tmp_path, seed)
+    run = json.loads(cli("run", str(study), "--quiet", "--json").stdout)
+    judges = sorted({row[0] for table in run if table["name"] == "unusable" for row in table["rows"]})
+    app = create_app(Settings(database, str(ledger), data=tmp_path / "data"))
+    paper = json.loads(cli("report", "--ledger", str(ledger), "--benchmark", "visitbench", "--json").stdout)
+    outputs = [("run", run, "", ""), ("report of the paper", paper, "", ""), *everything(ledger, app, judges)]
+    shared = check_cells(outputs, seed)
+    assert {*judges, "board", "first shown"} <= {name[0] for name in shared}

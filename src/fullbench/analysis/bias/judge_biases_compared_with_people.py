@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import factorial, prod
 from typing import Any
 
 import numpy as np
 
 from fullbench.analysis import item_clustered_means_and_shares
-from fullbench.analysis.agreement.judges_with_people import PeopleComparison, ranking_letters, winner_index
+from fullbench.analysis.agreement.judges_with_people import PeopleComparison, winner_index
 from fullbench.analysis.agreement.repeats_and_orders import position_effect
 from fullbench.analysis.bias import bias_regression_with_noisy_votes
 from fullbench.analysis.bias.finding_type_and_multiple_test_correction import (
@@ -27,6 +28,7 @@ from fullbench.analysis.bias.finding_type_and_multiple_test_correction import (
 from fullbench.analysis.boards.matches_from_verdicts import build_matches
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import Array, Columns, group_rows
+from fullbench.core.ballot import LETTERS
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.response import LENGTHENS
@@ -71,8 +73,8 @@ def bias_findings(
     return all_findings
 
 
-Rows = Sequence[tuple[float, float, str]]
-"""Value of the judge, value of people, item."""
+Row = tuple[float, float, Pairing]
+"""Value of a verdict of the judge, and of people's verdict on the same responses in the same order."""
 
 
 @dataclass(frozen=True)
@@ -86,16 +88,21 @@ class _ShareComparison:
         return format_percent(self.ours), format_percent(self.theirs)
 
 
-def _compare_shares(rows: Rows) -> _ShareComparison | None:
+def _compare_shares(rows: Sequence[Row]) -> _ShareComparison | None:
+    """Compare shares; several trials of the judge on the same responses in one order meet one verdict of people."""
     if not rows:
         return None
-    _, items = np.unique([item for _, _, item in rows], return_inverse=True)
-    ours, theirs = np.array([here for here, _, _ in rows]), np.array([there for _, there, _ in rows])
-    gap = item_clustered_means_and_shares.difference_estimate(ours - theirs, items, (-1.0, 1.0))
+    _, items = np.unique([pairing.verdict.item for _, _, pairing in rows], return_inverse=True)
+    shown: dict[Any, int] = {}
+    row = np.array([shown.setdefault((p.verdict.item, p.verdict.ballot, *p.verdict.shown_responses), len(shown))
+                    for _, _, p in rows])  # fmt: skip
+    _, first = np.unique(row, return_index=True)
+    ours, theirs = np.array([here for here, _, _ in rows]), np.array([there for _, there, _ in rows])[first]
+    gap = np.bincount(row, ours) / np.bincount(row) - theirs
     return _ShareComparison(
         item_clustered_means_and_shares.share_estimate(ours, items),
-        item_clustered_means_and_shares.share_estimate(theirs, items),
-        gap,
+        item_clustered_means_and_shares.share_estimate(theirs, items[first]),
+        item_clustered_means_and_shares.difference_estimate(gap, items[first], (-1.0, 1.0)),
     )
 
 
@@ -149,11 +156,8 @@ def _winners_in_both_orders(pairs: Columns) -> tuple[Array, Array, Array]:
 
 
 def _copying_findings(judge: str, pairings: Sequence[Pairing], example: str | None) -> Iterator[Finding]:
-    rankings = [(ranking_letters(p.marks), ranking_letters(p.other_marks), p.verdict.item) for p in pairings]
-    order_rows = [(float(x == "".join(sorted(x))), float(y == "".join(sorted(y))), item) for x, y, item in rankings]
-    example_rows = [
-        (float(x == example), float(y == example), item) for x, y, item in rankings if len(x) == len(example or "")
-    ]
+    order_rows = [_order_row(p, LETTERS[: len(p.marks)]) for p in pairings]
+    example_rows = [_order_row(p, example) for p in pairings if example is not None and len(p.marks) == len(example)]
     for name, rows in {"the order shown": order_rows, "the example's order": example_rows}.items():
         if comparison := _compare_shares(rows):
             opening = Note(
@@ -171,6 +175,17 @@ def _copying_findings(judge: str, pairings: Sequence[Pairing], example: str | No
                 BIAS_NOTES["copies"],
                 BIAS_NOTES["copies-less"],
             )
+
+
+def _order_row(pairing: Pairing, order: str) -> Row:
+    """Return whether the judge's and people's rankings are this order, as a share of the orders that ties allow."""
+
+    def share(marks: Sequence[float]) -> float:
+        along = [marks[LETTERS.index(letter)] for letter in order]
+        ways = prod(map(factorial, Counter(marks).values()))
+        return 1 / ways if along == sorted(marks, reverse=True) else 0.0
+
+    return share(pairing.marks), share(pairing.other_marks), pairing
 
 
 def _lengthening_findings(judge: str, record: Record, judge_verdicts: Record) -> Iterator[Finding]:
@@ -241,10 +256,7 @@ def _position_rows(judge: str, kind: str, pairings: Sequence[Pairing]) -> Iterat
     full = [p for p in pairings if len(p.marks) == size]
     places: list[int | None] = [*range(size), *([None] if kind == "pairs" else [])]
     for place in places:
-        rows = [
-            (float(winner_index(p.marks) == place), float(winner_index(p.other_marks) == place), p.verdict.item)
-            for p in full
-        ]
+        rows = [(float(winner_index(p.marks) == place), float(winner_index(p.other_marks) == place), p) for p in full]
         comparison = _compare_shares(rows)
         shares = (None, None) if comparison is None else (comparison.ours, comparison.theirs)
         yield [

@@ -71,7 +71,7 @@ def with_unusable_column(
         counts.get(row[0] if len(row) == 1 else row, 0)  # type: ignore[call-overload]
         for row in zip(*(map(str, table.column(label)) for label in labels), strict=True)
     ]
-    if not any(counts.values()):
+    if not any(by_row):
         return table
     rows = [[*row, count] for row, count in zip(table.rows, by_row, strict=True)]
     return replace(table, columns=(*table.columns, *table_columns("unusable")), rows=rows)
