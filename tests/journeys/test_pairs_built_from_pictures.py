@@ -200,3 +200,23 @@ def test_pairs_are_chosen_by_a_models_marks_and_confirmed_by_people(photos):
     labels = read_jsonl(photos / "confirmed" / "labels.jsonl")
     assert all(dict(zip(row["contestants"], row["marks"], strict=True))["chosen"] == 1 for row in labels)
     assert "No pair is left" in cli(*choose[:-4], "--margin", 20, *choose[-2:], "--out", "none", code=2).output
+
+
+@pytest.mark.slow
+def test_a_diffusers_pipeline_repaints_a_region_and_nothing_else(photos):
+    pytest.importorskip("diffusers", reason="diffusers is not installed; pip install fullbench[diffusers]")
+    from tests.training.generator import tiny
+
+    tiny.pipeline(photos)
+    told = cli("compose", "distort", "photos", "--region", "0.25,0.25,0.75,0.75", "--what", "a hand", "--prompt", "x",
+               "--inpainter", "diffusers:pipe?steps=2&seed=3&strength=1.0", "--out", "bent")  # fmt: skip
+    assert "4 items" in told.output
+    drawn = pictures_of(photos / "bent")
+    inside = np.zeros((48, 64), dtype=bool)
+    inside[12:36, 16:48] = True
+    for n in range(4):
+        good, bad = drawn[f"{n}-painted", "chosen"], drawn[f"{n}-painted", "rejected"]
+        np.testing.assert_array_equal(bad[~inside], good[~inside])
+        assert (bad[inside] != good[inside]).mean() > 0.5
+    wrong = ("compose", "distort", "photos", "--region", "0,0,1,1", "--prompt", "x", "--out", "o", "--inpainter")
+    assert "has no option 'stepz'" in cli(*wrong, "diffusers:pipe?stepz=2", code=2).output

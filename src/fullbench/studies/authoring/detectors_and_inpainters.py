@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from fullbench.core.plugin_entry_points import load_plugin, plugin_names
 from fullbench.errors import InputError, require_packages
+from fullbench.models.local.diffusers_pipeline import pipeline_from
 from fullbench.models.local.transformers_model import resolve_device_and_precision
 from fullbench.plugin_specs import Spec, load_function
 from fullbench.synthetic.perturb.inpainted_regions import Inpainter, Region
@@ -123,7 +125,10 @@ def build_diffusers_inpainter(name: str, options: Mapping[str, str]) -> Inpainte
     device, precision = resolve_device_and_precision(
         values.get("device", "auto"), values.get("precision", "auto"), f"the inpainter {name!r}"
     )
-    pipeline = AutoPipelineForInpainting.from_pretrained(name, torch_dtype=getattr(torch, precision)).to(device)
+    loaded = pipeline_from(name, precision)
+    if "mask_image" not in signature(loaded.__call__).parameters:
+        loaded = AutoPipelineForInpainting.from_pipe(loaded)
+    pipeline = loaded.to(device)
     pipeline.set_progress_bar_config(disable=True)
 
     def inpaint(image: Image, hole: Image, content: str) -> Image:
