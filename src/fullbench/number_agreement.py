@@ -34,7 +34,8 @@ _VERBS = {
     "are": "is", "were": "was", "have": "has", "do": "does", "carry": "carries", "miss": "misses",
 } | {
     verb: f"{verb}s"
-    for verb in ["agree", "come", "differ", "fail", "get", "hold", "lack", "name", "need", "occur", "say", "show", "stay", "tie"]
+    for verb in ["agree", "come", "differ", "fail", "get", "hold", "lack", "name", "need", "occur", "say", "show",
+                 "stay", "tie"]
 }  # fmt: skip
 _ADJECTIVES = "new|other|more|different|equal|unusable|human|open|further|same|stored|due|usable|failed|earlier|full"
 # A digit, point, bracket, dash or quote before the 1 makes it a part of a number, a range, a name or a quotation.
