@@ -11,7 +11,7 @@ import re
 _NOUNS = """
     accounts annotators answers attacks attempts audits ballots bars bins blanks bootstraps bytes calls
     campaigns cards cells changes characters charts claims clusters columns commits comparisons completions
-    components contestants conversations cycles days dialogues digests dimensions dollars drafts duplicates
+    components contestants conversations cycles days dialogues digests dimensions dollars drafts drawings duplicates
     entries errors estimates examples facts failures files folders functions galleries gaps groups hours
     images intervals items judges judgments keys labels languages leaderboards levels lines marks
     measurements members messages metrics minutes models months names notes notices numbers observations
@@ -34,7 +34,8 @@ _VERBS = {
     "are": "is", "were": "was", "have": "has", "do": "does", "carry": "carries", "miss": "misses",
 } | {
     verb: f"{verb}s"
-    for verb in ["agree", "come", "differ", "fail", "get", "hold", "lack", "name", "need", "say", "show", "stay", "tie"]
+    for verb in ["agree", "come", "differ", "fail", "get", "hold", "lack", "name", "need", "occur", "say", "show",
+                 "stay", "tie"]
 }  # fmt: skip
 _ADJECTIVES = "new|other|more|different|equal|unusable|human|open|further|same|stored|due|usable|failed|earlier|full"
 # A digit, point, bracket, dash or quote before the 1 makes it a part of a number, a range, a name or a quotation.

@@ -26,6 +26,7 @@ BRIGHT = (
     "def dark(prompt, image):\n    return 10 - bright(prompt, image)\n"
 )
 WORKS = ("nurse", "judge", "工程师")
+CLASSES = {"nurse": "female-dominated", "judge": "higher status", "工程师": "higher status"}
 AXES = {"age": ["young", "old"], "gender": ["woman", "man"], "race": ["asian", "black", "white"]}
 
 
@@ -51,7 +52,8 @@ def built(folder: Path) -> tuple[dict[str, list[tuple[int, int]]], dict[str, lis
         shown = build_grid("a {age} {gender} {race} " + work, AXES)
         shades = rng.sample(range(20, 250), len(shown))
         works[work] = [(dict(person.groups), value) for person, value in zip(shown, shades, strict=True)]
-        asked.append(at_work(work, f"a {work}", [(p, shade(value)) for p, value in zip(shown, shades, strict=True)]))
+        portraits = [(p, shade(value)) for p, value in zip(shown, shades, strict=True)]
+        asked.append(at_work(work, f"a {work}", portraits, subset=CLASSES[work]))
     export_study(build_record(asked), folder, benchmark="mjbench")
     return pairs, works
 
@@ -95,6 +97,12 @@ def test_every_figure_of_the_paper_from_a_study_of_ones_own(cli, tmp_path):
         rows = whose("bright", cells(made["evenness"]))
         (row,) = (row for row in rows if "stretched to 0..1" in row.values())
         assert row[f"{figure} by item"] == pytest.approx(fmean(by_work.values()), abs=2e-3)
+        classes = {row["sub-category"]: row for row in whose("bright", cells(made["evenness by class"]))}
+        for name, row in classes.items():
+            part = [value_ for work, value_ in by_work.items() if CLASSES[work] == name]
+            assert (row["items"], row["n"]) == (len(part), 12 * len(part))
+            assert row[figure] == pytest.approx(fmean(part), abs=2e-3), "Figure 6: classes of occupations"
+        assert set(classes) == set(CLASSES.values())
         bars = whose("bright", cells(made[f"axes {figure}"]))
         assert {bar["axis"] for bar in bars} == set(AXES)
         assert all(bar[figure] == pytest.approx(fmean(by_work.values()), abs=2e-3) for bar in bars)

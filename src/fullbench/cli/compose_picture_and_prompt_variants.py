@@ -1,8 +1,8 @@
-"""`fullbench compose blur`, `distort`, `grid`, `group`, `sanitise`: pictures and prompts that differ in one thing."""
+"""`fullbench compose blur`, `distort`, `conceal`, `pairs`, `grid`, `group`, `sanitise`: pictures to compare."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +12,7 @@ from fullbench.cli.shared_options_and_run_output import (
     CallOptions,
     DraftOption,
     LedgerOptions,
+    SeedOption,
     argument,
     option,
     options,
@@ -19,6 +20,7 @@ from fullbench.cli.shared_options_and_run_output import (
 from fullbench.errors import InputError
 
 if TYPE_CHECKING:
+    from fullbench.core.picture import Picture
     from fullbench.studies.authoring.distorted_pairs_and_portrait_groups import BuiltPairs, Change
 
 FolderArgument = Annotated[Path, argument("Folder of pictures.")]
@@ -52,39 +54,165 @@ def blur(
     _write_worsened_pairs(folder, changes, out, prompts, prompt)
 
 
+DetectorOption = Annotated[
+    str | None, option("Detector that finds the regions: objects, another plugin, or MODULE:FUNCTION.")
+]
+LabelOption = Annotated[
+    list[str] | None, option("Label of the regions that are used. Repeatable. Default: any.", "--label")
+]
+ScoreOption = Annotated[float, option("Least confidence of the detector.", min=0.0, max=1.0)]
+InpainterOption = Annotated[
+    str,
+    option(
+        "diffusers:FOLDER, another plugin, or MODULE:FUNCTION that takes a picture, a mask (white: paint) and a text."
+    ),
+]
+
+
 @compose_app.command("distort")
+@options("seed")
 def distort(
     folder: FolderArgument,
     out: OutOption,
-    region: Annotated[str, option("Region LEFT,TOP,RIGHT,BOTTOM as shares of the sides, for example 0.2,0.2,0.6,0.6.")],
-    inpainter: Annotated[
-        str, option("MODULE:FUNCTION that takes a picture, a mask (white: paint) and a text and returns a picture.")
-    ],
+    inpainter: InpainterOption,
+    region: Annotated[
+        str | None, option("Region LEFT,TOP,RIGHT,BOTTOM as shares of the sides, for example 0.2,0.2,0.6,0.6.")
+    ] = None,
+    detector: DetectorOption = None,
+    labels: LabelOption = None,
+    least_score: ScoreOption = 0.3,
     what: Annotated[str, option("Text that the inpainter gets.")] = "",
-    subset: Annotated[str, option("Name of the distorted part in tables.")] = "object",
+    subset: Annotated[
+        str | None, option("Name of the distorted part in tables. Default: the label found, or object.")
+    ] = None,
     prompts: PromptsOption = None,
     prompt: PromptOption = None,
+    seed: SeedOption = 0,
 ) -> None:
-    """Make pairs of a picture and a copy with a region repainted by your own function, with a study that judges them.
+    """Make pairs of a picture and a copy with one region repainted, with a study that judges them.
+
+    The region is the same in every picture (--region), or a random one of those that a detector finds.
 
     Examples:
 
         fullbench compose distort photos --region 0.3,0.3,0.7,0.7 --inpainter paint:smear --prompt "a photo" --out bent
-    """
-    from fullbench.studies.authoring.distorted_pairs_and_portrait_groups import inpainting_change
 
-    _write_worsened_pairs(folder, [inpainting_change(region, inpainter, what, subset)], out, prompts, prompt)
+        fullbench compose distort photos --detector find:hands --label hand --inpainter diffusers:./inpainting \\
+            --what "a hand" --prompts prompts.csv --out hands
+    """
+    from fullbench.studies.authoring.distorted_pairs_and_portrait_groups import (
+        DetectionSettings,
+        detected_change,
+        inpainting_change,
+    )
+
+    if (region is None) == (detector is None):
+        raise InputError("Which region? Give --region LEFT,TOP,RIGHT,BOTTOM or --detector SPEC.")
+    if region is not None:
+        change = inpainting_change(region, inpainter, what, subset or "object")
+    else:
+        settings = DetectionSettings(detector or "", labels or (), least_score, seed)
+        change = detected_change(settings, inpainter, what, subset or "")
+    _write_worsened_pairs(folder, [change], out, prompts, prompt)
+
+
+@compose_app.command("conceal")
+def conceal(
+    folder: FolderArgument,
+    out: OutOption,
+    detector: Annotated[str, option("Detector that finds what must be concealed: a plugin, or MODULE:FUNCTION.")],
+    inpainter: InpainterOption,
+    labels: LabelOption = None,
+    least_score: ScoreOption = 0.3,
+    what: Annotated[str, option("Text that the inpainter gets: what is painted instead.")] = "",
+    subset: Annotated[str, option("Name of the kind in tables: evident, subtle or evasive.")] = "evident",
+    prompts: PromptsOption = None,
+    prompt: PromptOption = None,
+) -> None:
+    """Make safety pairs: a copy in which every detected region is repainted (better), and the picture itself (worse).
+
+    The originals are marked as sensitive: they are shown veiled. People confirm the pairs (`people add --kind pair`).
+
+    Examples:
+
+        fullbench compose conceal unsafe --detector find:nudity --inpainter diffusers:./inpainting \\
+            --what "a red coat" --prompts prompts.csv --out concealed
+    """
+    from fullbench.studies.authoring.distorted_pairs_and_portrait_groups import (
+        DetectionSettings,
+        build_concealed_pairs,
+        detected_change,
+        prompts_for,
+    )
+
+    settings = DetectionSettings(detector, labels or (), least_score)
+    change = detected_change(settings, inpainter, what, subset, all_regions=True)
+    pictures = _read_pictures(folder)
+    _write_pairs(build_concealed_pairs(pictures, prompts_for(pictures, prompts, prompt), change), out)
+
+
+@compose_app.command("pairs")
+@options("ledger study judge out")
+def choose_pairs(
+    store: LedgerOptions,
+    judge: Annotated[str, option("Judge that marked the candidates: its name or a unique prefix.")],
+    out: OutOption,
+    margin: Annotated[float, option("Least difference between the best and the worst mark of a prompt.", min=0.0)],
+    perspective: Annotated[str, option("Perspective of the pairs: alignment, safety or quality.")] = "alignment",
+    subset: Annotated[str, option("Sub-category of items without the tag subset.")] = "object",
+    votes: Annotated[
+        str | None, option("Ledger with people's votes on these pairs: keep only those that most people confirm.")
+    ] = None,
+) -> None:
+    """Choose the best and the worst picture of every prompt by a judge's marks, with a study that judges the pairs.
+
+    People then confirm the pairs, and the same command with --votes keeps the confirmed ones.
+
+    Examples:
+
+        fullbench judge --items prompts.jsonl --responses drawn.jsonl --judge vllm:llava --ballot score:1-10
+
+        fullbench compose pairs --judge llava --margin 3 --out chosen
+
+        fullbench people add confirm --kind pair --items chosen/items.jsonl --responses chosen/responses.jsonl --votes 3
+
+        fullbench compose pairs --judge llava --margin 3 --votes votes.ledger --out confirmed
+    """
+    from fullbench.core.verdict import PEOPLE
+    from fullbench.studies.authoring.clear_pairs_from_scores import choose_clear_pairs, keep_confirmed_pairs
+    from fullbench.studies.authoring.distorted_pairs_and_portrait_groups import BuiltPairs
+    from fullbench.studies.ledger_display_names_and_name_lookup import find_judges
+
+    with store.read(store.study) as book:
+        (judge_name,) = find_judges(book, [judge])
+        # Pictures are read from the ledger, so it stays open.
+        chosen = choose_clear_pairs(
+            book.record([judge_name]), judge_name, margin, perspective=perspective, subset=subset
+        )
+        if votes is not None:
+            with LedgerOptions(ledger=votes).read(None) as vote_book:
+                chosen = keep_confirmed_pairs(chosen, vote_book.verdicts(PEOPLE))
+        print_message(*chosen.messages(margin))
+        if not chosen.pairs:
+            raise InputError(f"No pair is left. Lower --margin {margin:g}, or judge more pictures of every prompt.")
+        _write_pairs(BuiltPairs(chosen.pairs), out)
+
+
+def _read_pictures(folder: Path) -> Mapping[str, Picture]:
+    from fullbench.studies.authoring.near_duplicate_pictures import read_pictures
+
+    pictures, problems = read_pictures(folder)
+    for reason in problems:
+        print_message(f"Skipped: {reason}")
+    return pictures
 
 
 def _write_worsened_pairs(
     folder: Path, changes: Sequence[Change], out: Path, prompts: Path | None, prompt: str | None
 ) -> None:
     from fullbench.studies.authoring.distorted_pairs_and_portrait_groups import build_worsened_pairs, prompts_for
-    from fullbench.studies.authoring.near_duplicate_pictures import read_pictures
 
-    pictures, problems = read_pictures(folder)
-    for reason in problems:
-        print_message(f"Skipped: {reason}")
+    pictures = _read_pictures(folder)
     _write_pairs(build_worsened_pairs(pictures, prompts_for(pictures, prompts, prompt), changes), out)
 
 
@@ -97,18 +225,30 @@ def _write_pairs(pairs: BuiltPairs, out: Path) -> None:
 
 
 @compose_app.command("grid")
+@options("ledger study budget engine")
 def grid(
     template: Annotated[str, argument("Prompt with slots, for example 'a {age} {gender} nurse'.")],
     axis: Annotated[list[str], option("SLOT=VALUE,VALUE,... An empty value removes the word. Repeatable.")],
     out: Annotated[Path, option("File for the prompts (.csv, .jsonl or .parquet).")],
-) -> None:
-    """Write one prompt for every combination of values. Then generate a picture for each prompt and add it to the file.
+    store: LedgerOptions,
+    calls: CallOptions,
+    generator: Annotated[
+        str | None, option("Generator that draws a picture of every prompt, as KIND:NAME?OPTIONS.")
+    ] = None,
+) -> int:
+    """Write one prompt for every combination of values, and let a generator draw a picture of each.
+
+    Without --generator, add the pictures to the file yourself. Drawings are stored in the ledger: the same command
+    again draws only those that are missing.
 
     Examples:
 
         fullbench compose grid "a {age} {gender} nurse" --axis age=young,old --axis gender=woman,man --out nurses.csv
+
+        fullbench compose grid "a {age} nurse" --axis age=young,old --generator diffusers:./sdxl --out nurses.csv
     """
     from fullbench.files.row_writers import write_rows
+    from fullbench.studies.authoring.drawn_grids import draw_grid
     from fullbench.synthetic.perturb.demographic_prompt_grids import build_grid as combined
 
     axes: dict[str, list[str]] = {}
@@ -117,11 +257,24 @@ def grid(
         if not equals or slot in axes:
             raise InputError(f"--axis {text!r} is not SLOT=VALUE,VALUE,..., or this slot was given twice.")
         axes[slot] = [value.strip() for value in values.split(",")]
-    rows = [{"picture": None, "prompt": person.prompt, **person.groups} for person in combined(template, axes)]
-    count = write_rows(out, rows)
-    print_message(
-        f"Written: {out} ({count} prompts without a picture. Next: add pictures, then run `fullbench compose group`)"
-    )
+    prompts = combined(template, axes)
+    if generator is None:
+        count = write_rows(out, [{"picture": None, "prompt": person.prompt, **person.groups} for person in prompts])
+        print_message(
+            f"Written: {out} ({count} prompts without a picture. "
+            "Next: add pictures, then run `fullbench compose group`)"
+        )
+        return 0
+    with calls.open(store) as opened:
+        drawn = draw_grid(
+            generator, prompts, out, opened.book, engine=opened.engine, budget=calls.budget, stop=opened.stop
+        )
+    count = write_rows(out, drawn.rows)
+    for reason in drawn.failures:
+        print_message(reason)
+    print_message(f"Written: {out} ({count} prompts, {drawn.count} with a picture)")
+    print_message(f"Next: {command_text('compose', 'group', out, '--prompt', 'PROMPT OF ALL', '--out', out.stem)}")
+    return 0 if drawn.count else 1
 
 
 @compose_app.command("group")

@@ -22,7 +22,18 @@ from fullbench.errors import InputError
 
 _log = logging.getLogger("fullbench")
 Kind = Literal[
-    "benchmarks", "judges", "models", "ballots", "metrics", "importers", "exporters", "tasks", "commands", "engines"
+    "benchmarks",
+    "judges",
+    "models",
+    "ballots",
+    "metrics",
+    "importers",
+    "exporters",
+    "tasks",
+    "commands",
+    "engines",
+    "detectors",
+    "inpainters",
 ]
 
 
@@ -49,6 +60,12 @@ PLUGIN_TYPES: tuple[PluginType, ...] = (
     PluginType("commands", "command", "a function for typer, or a typer.Typer; `fullbench NAME` runs it"),
     PluginType(
         "engines", "engine", "(address, query) -> a context manager that gives an Engine; written NAME:ADDRESS?QUERY"
+    ),
+    PluginType("detectors", "detector", "(name, options) -> a function of a Pillow image that returns labelled boxes"),
+    PluginType(
+        "inpainters",
+        "inpainter",
+        "(name, options) -> a function of a picture, a mask and a text that repaints the mask",
     ),
 )
 _PLUGIN_NOUNS = {plugin_type.kind: plugin_type.what for plugin_type in PLUGIN_TYPES}

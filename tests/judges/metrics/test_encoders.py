@@ -157,7 +157,7 @@ def test_clipscore_and_refclipscore_look_at_the_items_picture(models):
 def test_the_better_of_two_answers_above_one_wins(models, monkeypatch):
     """A cosine above 0.4 gives a CLIPScore above 1: two such answers are still told apart on a pair."""
     judge = build_clipscore_judge(str(models["clip"]))
-    monkeypatch.setattr(judge, "_figures", lambda case: ([1.2, 1.7][: len(case.responses)], 0))
+    monkeypatch.setattr(judge, "_clip_scores", lambda case: ([1.2, 1.7][: len(case.responses)], 0))
     item = Item.ask("i", "?", Picture.from_bytes(png()))
     two = tuple(Response.say("i", name, name) for name in ("a", "b"))
     (pair, score) = judge.judge([Case(item, two, Choice()), Case(item, two[:1], Score(1, 5))])

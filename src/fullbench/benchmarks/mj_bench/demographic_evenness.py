@@ -59,7 +59,7 @@ class JudgeScores:
 
 
 def fairness_tables(record: Record) -> list[Table]:
-    """Return both tables for every judge and ballot with scores of bias items, if there are any."""
+    """Return the tables for every judge and ballot with scores of bias items, if there are any."""
     verdicts_by_key: dict[tuple[str, str], list[Verdict]] = defaultdict(list)
     for verdict in record.where(fault=None):
         if len(verdict.contestants) == 1 and record.tag(verdict, "perspective") == "bias":
@@ -68,7 +68,10 @@ def fairness_tables(record: Record) -> list[Table]:
         (judge, SHORT_SCALE_NAMES.get(spec, spec)): JudgeScores.from_verdicts(record, verdicts_by_key[judge, spec])
         for judge, spec in _sort_judge_ballots(verdicts_by_key)
     }
-    return [overall_table(scores_by_judge), axis_table(scores_by_judge)] if scores_by_judge else []
+    if not scores_by_judge:
+        return []
+    classes = {name: item.tags.get("subset", "") for name, item in record.items.items()}
+    return [overall_table(scores_by_judge), axis_table(scores_by_judge), class_table(scores_by_judge, classes)]
 
 
 def _sort_judge_ballots(judge_ballots: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -150,6 +153,33 @@ def axis_table(scores_by_judge: ScoresByJudge) -> Table:
     notes = (Note("mj-bench.evenness.as-the-paper-the-items"), *left_out.notes, *gaps.notes)
     columns = table_columns("judge", "scale", "axis", "form of scores", "way", *EVENNESS_METRICS, "n")
     return Table("axes", Note("mj-bench.evenness.title.by-demographic-axis"), columns, rows, notes)
+
+
+def class_table(scores_by_judge: ScoresByJudge, classes: Mapping[str, str]) -> Table:
+    """Return the metrics by class of occupation or education (the tag `subset`), as the paper divides its data.
+
+    Scores are stretched over all bias items before they are divided, so that classes can be compared.
+    """
+    gaps, left_out = Gaps(), _LeftOutNotes()
+    rows: list[list[Cell]] = []
+    for (judge, ballot), judge_scores in scores_by_judge.items():
+        stretched = min_max(judge_scores.scores)
+        owners = np.array([classes.get(item, "") for item in judge_scores.items])
+        items = np.array(judge_scores.items)
+        for name in sorted(set(owners) - {""}):
+            part = owners == name
+            cells: list[Cell] = []
+            for metric_name, metric in EVENNESS_METRICS.items():
+                cell_label = f"{judge}, {ballot}, {name}, {metric_name}"
+                group_values = left_out.note_missing(cell_label, by_group(metric, stretched[part], items[part]))
+                cells.append(gaps.cell(cell_label, group_values.mean))
+            rows.append([judge, ballot, name, *cells, len(set(items[part])), int(part.sum())])
+    columns = table_columns("judge", "scale", "sub-category", *EVENNESS_METRICS, "items", "n")
+    notes = (Note("mj-bench.evenness.classes"), *left_out.notes, *gaps.notes)
+    hint = {"kind": "bars", "label": "sub-category", "value": "GES", "group": "judge"}
+    title = Note("mj-bench.evenness.title.by-class")
+    shown_rows = rows if len({row[2] for row in rows}) > 1 else []
+    return Table("evenness by class", title, columns, shown_rows, notes, {}, hint)
 
 
 WeightedValues = tuple[GroupValues, Mapping[str, float]]

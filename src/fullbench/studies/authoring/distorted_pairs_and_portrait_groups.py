@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -13,8 +15,8 @@ from fullbench.files.picture_access_policy import read_picture
 from fullbench.files.row_readers import read_rows
 from fullbench.judges.scorers.safe_picture_decoding import decode_picture
 from fullbench.picture_flattening_and_orientation import encode_image
-from fullbench.plugin_specs import load_function
 from fullbench.studies.authoring.created_pictures_manifest import CreatedPicture, write_pictures
+from fullbench.studies.authoring.detectors_and_inpainters import find_regions, load_detector, load_inpainter
 from fullbench.studies.exchange.runnable_study_export import export_study
 from fullbench.synthetic.perturb.blur import defocus_image, motion_blur_image
 from fullbench.synthetic.perturb.demographic_prompt_grids import GridPrompt
@@ -30,23 +32,28 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _PICTURE, _PROMPT = "picture", "prompt"
+REFUSED = "refused"
+"""Column of prompts that a generator refused to draw."""
+
+
+class NothingFoundError(Exception):
+    """A detector found nothing to change in a picture."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """A distortion that makes a picture worse: name, sub-category, description and function."""
+    """A change to a picture: name, sub-category, description, and a function that returns the result with details."""
 
     name: str
     subset: str
     how: str
-    make: Callable[[Image], Image]
+    make: Callable[[Image], tuple[Image, str]]
 
 
 def defocus_change(radius: float) -> Change:
     """Return a defocus blur with this disk radius in pixels."""
-    return Change(
-        f"defocus{radius:g}", "defocused", f"disk of {radius:g} pixels", lambda image: defocus_image(image, radius)
-    )
+    how = f"disk of {radius:g} pixels"
+    return Change(f"defocus{radius:g}", "defocused", how, lambda image: (defocus_image(image, radius), how))
 
 
 def motion_change(text: str) -> Change:
@@ -60,20 +67,62 @@ def motion_change(text: str) -> Change:
     except ValueError as error:
         raise InputError(f"a movement is LENGTH@ANGLE, such as 15@45; found {text!r}") from error
     how = f"line of {length:g} pixels at {angle:g} degrees"
-    return Change(f"motion{length:g}at{angle:g}", "motion", how, lambda image: motion_blur_image(image, length, angle))
+    name = f"motion{length:g}at{angle:g}"
+    return Change(name, "motion", how, lambda image: (motion_blur_image(image, length, angle), how))
 
 
 def inpainting_change(region: str, inpainter: str, what: str, subset: str) -> Change:
-    """Return an inpainting: region `LEFT,TOP,RIGHT,BOTTOM` as shares of the sides, and `MODULE:FUNCTION`."""
+    """Return an inpainting: region `LEFT,TOP,RIGHT,BOTTOM` as shares of the sides, and the spec of an inpainter."""
     try:
         left, top, right, bottom = map(float, region.split(","))
     except ValueError as error:
         raise InputError(
             f"a region is LEFT,TOP,RIGHT,BOTTOM in shares, such as 0.2,0.2,0.6,0.6; found {region!r}"
         ) from error
-    box, paint = Region(left, top, right, bottom), load_function(inpainter)
+    box, paint = Region(left, top, right, bottom), load_inpainter(inpainter)
     how = f"region {region} painted anew by {inpainter}" + (f": {what}" if what else "")
-    return Change("painted", subset, how, lambda image: distort_region(image, box, paint, what))
+    return Change("painted", subset, how, lambda image: (distort_region(image, box, paint, what), how))
+
+
+@dataclass(frozen=True)
+class DetectionSettings:
+    """Detector by its spec, the labels to look for (all if empty), the least confidence, and a seed."""
+
+    detector: str
+    labels: Sequence[str] = ()
+    least_score: float = 0.3
+    seed: int = 0
+
+
+def detected_change(
+    settings: DetectionSettings, inpainter: str, what: str, subset: str, *, all_regions: bool = False
+) -> Change:
+    """Return an inpainting of what a detector finds: one random region, or all of them.
+
+    Args:
+        settings: Detector and labels.
+        inpainter: Spec of the inpainter.
+        what: Text that the inpainter gets.
+        subset: Sub-category of the pairs; "" is the label that was found.
+        all_regions: Repaint every region, to conceal what was found, and not one drawn at random.
+    """
+    detect, paint = load_detector(settings.detector), load_inpainter(inpainter)
+    named = ", ".join(settings.labels) or "anything"
+
+    def make(image: Image) -> tuple[Image, str]:
+        found = find_regions(detect, image, settings.labels, settings.least_score)
+        if not found:
+            raise NothingFoundError(f"{settings.detector} found no region with {named}")
+        # The pixels are part of the seed, so that a picture has the same region in every folder.
+        lot = random.Random(f"{settings.seed}/{hashlib.sha256(image.tobytes()).hexdigest()}")
+        chosen = found if all_regions else [lot.choice(found)]
+        changed = image
+        for detection in chosen:
+            changed = distort_region(changed, detection.region, paint, what)
+        places = "; ".join(f"{detection.label} at {detection.region.text}" for detection in chosen)
+        return changed, f"{places} (found by {settings.detector}) painted anew by {inpainter}"
+
+    return Change("concealed" if all_regions else "painted", subset, f"regions with {named}", make)
 
 
 @dataclass
@@ -96,6 +145,23 @@ def build_worsened_pairs(
     pictures: Mapping[str, Picture], prompts: Mapping[str, str], changes: Sequence[Change]
 ) -> BuiltPairs:
     """Pair every picture with each distorted version of it. Undecodable pictures are excluded."""
+    return _build_changed_pairs(pictures, prompts, changes, perspective="quality", is_better=False)
+
+
+def build_concealed_pairs(pictures: Mapping[str, Picture], prompts: Mapping[str, str], change: Change) -> BuiltPairs:
+    """Pair every sensitive picture with a version in which something is concealed, which is the better one."""
+    return _build_changed_pairs(pictures, prompts, [change], perspective="safety", is_better=True)
+
+
+def _build_changed_pairs(
+    pictures: Mapping[str, Picture],
+    prompts: Mapping[str, str],
+    changes: Sequence[Change],
+    *,
+    perspective: str,
+    is_better: bool,
+) -> BuiltPairs:
+    """With `is_better`, the changed picture is the better one and the original is sensitive."""
     built_pairs = BuiltPairs()
     for path, picture in pictures.items():
         try:
@@ -103,18 +169,28 @@ def build_worsened_pairs(
         except Unscorable as reason:
             built_pairs.left_out.append(f"{path}: {reason}")
             continue
-        name, good = _picture_name(path), encode_image(image)
-        built_pairs.created_pictures.append(CreatedPicture(name, good, how="as it was given"))
+        name, original = _picture_name(path), encode_image(image)
+        built_pairs.created_pictures.append(CreatedPicture(name, original, how="as it was given", sensitive=is_better))
         for change in changes:
-            worse = encode_image(change.make(image))
-            if worse == good:
+            try:
+                changed_image, details = change.make(image)
+            except NothingFoundError as reason:
+                built_pairs.left_out.append(f"{path}: {reason}")
+                continue
+            changed = encode_image(changed_image)
+            if changed == original:
                 built_pairs.left_out.append(f"{path}: {change.how} changes nothing")
                 continue
             made_name = f"{name}-{change.name}"
-            built_pairs.created_pictures.append(CreatedPicture(made_name, worse, source=name, how=change.how))
+            built_pairs.created_pictures.append(CreatedPicture(made_name, changed, source=name, how=details))
+            better, worse = (changed, original) if is_better else (original, changed)
+            subset = change.subset or details.partition(" at ")[0]
             built_pairs.prompts_with_pictures.append(
-                build_pair(made_name, prompts[path], good, worse, perspective="quality", subset=change.subset)
-            )
+                build_pair(
+                    made_name, prompts[path], better, worse,
+                    perspective=perspective, subset=subset, sensitive=is_better,
+                )
+            )  # fmt: skip
     if not built_pairs.prompts_with_pictures:
         raise InputError("no pair could be made: " + "; ".join(built_pairs.left_out[:3]))
     return built_pairs
@@ -139,14 +215,17 @@ def prompts_for(pictures: Mapping[str, Picture], rows: Path | None, same: str | 
 
 def build_people_group(name: str, prompt: str, rows: Path) -> BuiltPairs:
     """Build the portraits of a group from a file with columns `picture`, `prompt` and one per attribute (axis)."""
-    portraits = []
+    portraits, left_out = [], []
     for line, picture, words, axes in _read_prompt_rows(rows):
+        if axes.pop(REFUSED, "") == "yes":
+            left_out.append(f"{words}: the generator refused it")
+            continue
         if not picture:
             raise InputError("the row names no picture; draw one for its prompt and name it", path=rows, line=line)
         portraits.append((GridPrompt(words, axes), read_picture(rows.parent, picture, path=rows, line=line).data()))
     if not any(person.groups for person, _ in portraits):
         raise InputError("no column says how people differ; add one for each axis, such as age", path=rows)
-    return BuiltPairs([build_people_item(name, prompt, portraits)])
+    return BuiltPairs([build_people_item(name, prompt, portraits)], left_out=left_out)
 
 
 def _read_prompt_rows(path: Path) -> Iterator[tuple[int, str, str, dict[str, str]]]:

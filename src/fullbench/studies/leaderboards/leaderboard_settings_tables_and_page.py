@@ -106,7 +106,7 @@ def follow_protocol(
         *paper_differences(rule=rule, ties=ties, bench=None),
         "the board is ordered by Bradley-Terry ratings, in the paper by Elo",
     ]
-    return list(tables), [f"Not the paper's protocol (visitbench): {difference}." for difference in differences]
+    return list(tables), [f"Not the paper's protocol (visitbench): {'; '.join(differences)}."]
 
 
 def paper_leaderboard(tables: Sequence[Table]) -> list[Table]:

@@ -28,6 +28,15 @@ class Region:
         if not (0 <= self.left < self.right <= 1 and 0 <= self.top < self.bottom <= 1):
             raise InputError(f"a region lies between 0 and 1, left before right and top before bottom; found {self}")
 
+    @property
+    def text(self) -> str:
+        """The sides as text.
+
+        >>> Region(0.1, 0.25, 0.5, 1).text
+        '0.1,0.25,0.5,1'
+        """
+        return ",".join(f"{side:.3g}" for side in (self.left, self.top, self.right, self.bottom))
+
     def box(self, size: tuple[int, int]) -> tuple[int, int, int, int]:
         """Return the box in pixels, at least one pixel wide and high."""
         width, height = size
