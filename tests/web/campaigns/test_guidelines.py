@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import html
 import re
 import shutil
 
 import pytest
 
+from fullbench import Item, Response
 from fullbench.core import plugin_entry_points
 from fullbench.errors import InputError
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks import shipped_guidelines_and_scale_anchors
+from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.tasks.task_kinds import kinds_by_name
 from fullbench.web.database import write_transaction
 from tests.support.annotation_pages import content, field, study
+from tests.web.conftest import signed_in
 
 SCALES = {"score": ["1", "2", "3", "4", "5"], "rate": [str(n) for n in range(1, 11)], "agree": list("12345")}
 
@@ -106,3 +110,20 @@ def test_a_vote_under_guidelines_that_changed_in_between_says_which_it_was(app, 
     assert annotator.submit(f"/work/{made.id}/vote", {**sent, "best": "0"}).status_code == 303
     rows = organiser.get(f"/organise/{made.id}/votes.jsonl").text
     assert '"guideline": "a pair study 1"' in rows
+
+
+def test_a_flaw_is_not_explained_as_a_merit_and_words_are_their_own_anchors(app):
+    item, merits = Item.ask("q", "My child has a fever?"), ("right, complete and clear", "正确、完整、清楚")
+    flaws, worst = ("Does the answer have this flaw?", "回答有没有这个缺陷？"), ("wrong, or about", "错误或答非所问")
+    for ballot in ("flaw:no|yes", "likert:bad|fair|good", "score:0-1"):
+        made = study(app, "score", [Content(item, (Response.say("q", "a", "Twenty tablets."),))], name=ballot,
+                     ballot=ballot, criterion="The answer gives a dangerous dose.", votes=2)  # fmt: skip
+        for place, language in enumerate(("en", "zh")):
+            with signed_in(app, f"Anna {ballot} {language}", "annotator") as visitor:
+                page = html.unescape(visitor.get(f"/work/{made.id}", headers={"accept-language": language}).text)
+            assert "Twenty tablets." in page
+            assert (merits[place] in page) == (ballot == "score:0-1")
+            assert (flaws[place] in page) == (ballot == "flaw:no|yes")
+            anchors = re.findall(r'<span class="anchor">([^<]+)<', page)
+            assert len(anchors) == (2 if ballot == "score:0-1" else 0)
+            assert all(text.startswith(worst[place]) for text in anchors[:1]), "no middle takes the place of an end"

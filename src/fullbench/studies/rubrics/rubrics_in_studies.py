@@ -130,7 +130,7 @@ def rubrics_by(
     return tables
 
 
-def rubric_source(path: Path) -> dict[str, str]:
+def rubric_source(path: Path) -> dict[str, Any]:
     """Return the entries of a rubric's table for a path; the path `items` means the items' own rubrics."""
     return {} if str(path) == ITEMS else {"file": str(path.resolve())}
 

@@ -138,7 +138,7 @@ class Campaign:
         return (
             f"{self.name} {version}"
             if self.guidelines and version
-            else guides.shipped_version(self.kind_name, self.paper)
+            else guides.shipped_version(self._shipped_text, self.paper)
         )
 
     @property
@@ -150,7 +150,11 @@ class Campaign:
         """Return the guideline in a language: the campaign's own text, else the shipped one."""
         if self.guidelines:
             return guides.in_language(self.guidelines, language)
-        return guides.shipped_text(self.kind_name, language, self.paper)
+        return guides.shipped_text(self._shipped_text, language, self.paper)
+
+    @property
+    def _shipped_text(self) -> str:
+        return guides.text_name(self.kind_name, self.rules.ballot, self.paper)
 
     @property
     def is_open(self) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from fullbench.core.ballot import Flaw, Likert, ballot
 from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
@@ -50,6 +51,18 @@ def papers_for_kind(kind: str) -> list[str]:
 def shipped_text(kind: str, language: Language, paper: str = PLAIN) -> str:
     """Return a paper's text for a kind; by default the plain text. Empty for a plugin's kind."""
     return _shipped_texts(paper, language).get(kind, "")
+
+
+def text_name(kind: str, ballot_spec: str, paper: str = PLAIN) -> str:
+    """Return the name of a shipped text: the kind's, or one for scores in words or for flaws, which are no merits.
+
+    >>> text_name("score", "score:1-5"), text_name("score", "likert:bad|good"), text_name("score", "flaw:no|yes")
+    ('score', 'score_words', 'score_flaw')
+    """
+    form = ballot(ballot_spec) if kind == "score" and paper == PLAIN else None
+    if not isinstance(form, Likert):
+        return kind
+    return "score_flaw" if isinstance(form, Flaw) else "score_words"
 
 
 def check_paper(paper: str, kind: str) -> str:
@@ -103,10 +116,13 @@ def scale_anchors(text: str, scale: Sequence[str]) -> dict[str, str]:
 
     >>> scale_anchors("- 1: wrong\n- highest: right", ["1", "2", "3"])
     {'1': 'wrong', '3': 'right'}
+    >>> scale_anchors("- lowest: wrong\n- middle: partly right", ["0", "1"])
+    {'0': 'wrong'}
     """
     anchor_texts = {_ENDS.get(point, point): words.strip() for point, words in _ANCHOR.findall(text)}
     if not scale:
         return {}
-    ends = {scale[0]: "lowest", scale[(len(scale) - 1) // 2]: "middle", scale[-1]: "highest"}
+    middle = {scale[(len(scale) - 1) // 2]: "middle"} if len(scale) > 2 else {}
+    ends = {**middle, scale[0]: "lowest", scale[-1]: "highest"}
     words = {point: anchor_texts.get(point) or anchor_texts.get(ends.get(point, "")) for point in scale}
     return {point: meaning for point, meaning in words.items() if meaning}

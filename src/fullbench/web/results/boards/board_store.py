@@ -19,6 +19,7 @@ from fullbench.core.table import Table
 from fullbench.reports.table_formats import render_table, table_from_json
 from fullbench.reports.table_json_types_and_notes import packed_hint, unpacked_hint
 from fullbench.web.results import hidden_cases_and_results
+from fullbench.web.results.boards.criteria_of_items_without_boards import read_item_criteria
 from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue
 from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import study_ids_by_name, upsert_rows
 from fullbench.web.results.catalogue.disagreement_flags import is_person
@@ -187,7 +188,8 @@ def board_headings(connection: Connection, study: str = "") -> list[Heading]:
     """Return the boards of one study, or of all: largest criterion first, people last.
 
     A board has the number of verdicts that it was computed from. If the catalogue has more, the board is due; list and
-    board will change together. Only a board that was never computed has the catalogue's number.
+    board will change together. Only a board that was never computed has the catalogue's number. Criteria of items' own
+    rubrics have no boards.
     """
     b = catalogue_tables.boards.c
     subjects = {
@@ -198,10 +200,11 @@ def board_headings(connection: Connection, study: str = "") -> list[Heading]:
         about = orjson.loads(body)
         subjects[about["study"], about["judge"], about["criterion"]] = about["verdicts"]
     order = list(study_ids_by_name(connection))
+    hidden = {(name, one) for name, known in read_item_criteria(connection).items() for one in known.criteria}
     matching_headings = [
         Heading(board_name(*subject), *subject, verdicts)
         for subject, verdicts in subjects.items()
-        if subject[0] in order and study in {"", subject[0]}
+        if subject[0] in order and study in {"", subject[0]} and (subject[0], subject[2]) not in hidden
     ]
     return sorted(
         matching_headings,

@@ -20,6 +20,7 @@ from fullbench.analysis.boards import (
 from fullbench.analysis.boards.head_to_head_and_slices import Slice
 from fullbench.analysis.people import corrected_leaderboards
 from fullbench.analysis.people.voted_rows_check import CaseFacts
+from fullbench.analysis.pooled_single_item_criteria import POOLED
 from fullbench.analysis.scope_suffixes_of_table_titles import ballot_of, family_suffix, title_with_scope
 from fullbench.columns.column_builder import case_numbers
 from fullbench.columns.verdict_columns import Columns, Family
@@ -230,5 +231,6 @@ def link_faults(table: Table, link: str) -> LinkedTable:
             "judged": make_filter(fault="none"),
         }
         filters_by_key |= {fault: make_filter(fault=fault) for fault in ("refused", "unreadable", "abstained")}
-        links.append([filters_by_key.get(key) for key in keys])
+        has_list = cells.get("criterion") != POOLED  # no filter selects all criteria of items' own rubrics
+        links.append([filters_by_key.get(key) if has_list else None for key in keys])
     return LinkedTable(table, links, [] if table.chart is None else [table.chart])

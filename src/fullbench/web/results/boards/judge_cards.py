@@ -16,7 +16,7 @@ import numpy as np
 import orjson
 from sqlalchemy import Connection, Engine, func, select
 
-from fullbench.analysis import record_from_verdict_columns, standard_verdict_tables
+from fullbench.analysis import pooled_single_item_criteria, record_from_verdict_columns, standard_verdict_tables
 from fullbench.analysis.judge_card import build_card as judge_card
 from fullbench.analysis.people.voted_rows_check import CaseFacts
 from fullbench.columns.verdict_columns import Columns
@@ -99,8 +99,10 @@ def refresh_cards(engine: Engine, ledger: Ledger, *, should_continue: Callable[[
             rename_columns = load_rater_names(connection).rename_columns
         columns = rename_columns(ledger_verdicts_with_panels.load_columns(ledger, study=study))
         link = study if place else ""
+        of_items = pooled_single_item_criteria.single_item_criteria_mask(columns)
+        counted = pooled_single_item_criteria.pool_criteria(columns, of_items) if of_items.any() else columns
         table = board_store.pack_table(
-            contestant_board_under_one_judge.link_faults(standard_verdict_tables.fault_table(columns), link)
+            contestant_board_under_one_judge.link_faults(standard_verdict_tables.fault_table(counted), link)
         )
         board_store.store_body(engine, "unusable", faults_name(study), study_stamp, orjson.dumps(table).decode())
         stored_study_summary.store_summary(engine, ledger, study, columns, study_stamp)

@@ -6,6 +6,7 @@ import orjson
 from sqlalchemy import Connection, Engine, select
 
 from fullbench.analysis import standard_verdict_tables
+from fullbench.analysis.pooled_single_item_criteria import single_item_criteria_mask
 from fullbench.analysis.summary.study_summary import summary_tables
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.json_digests_and_cached_properties import digest
@@ -32,7 +33,7 @@ def store_summary(engine: Engine, ledger: Ledger, study: str, columns: Columns, 
         names = [heading.name for heading in board_store.board_headings(connection, study)]
         boards = [board_store.find_board(connection, name, leading=True) for name in names]
     tables = summary_tables(
-        columns,
+        columns.rows(~single_item_criteria_mask(columns)),
         [linked_table.table for board in boards if board is not None for linked_table in board.tables],
         texts=ledger_verdicts_with_panels.load_voted_texts(ledger, columns, study=study),
         costs=standard_verdict_tables.cost_table(columns),

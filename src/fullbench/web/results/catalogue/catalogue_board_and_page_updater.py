@@ -35,6 +35,11 @@ from fullbench.web.results.boards import (
     judge_replacement_notes_and_common_scales,
 )
 from fullbench.web.results.boards.board_store import LinkedTable
+from fullbench.web.results.boards.criteria_of_items_without_boards import (
+    find_item_criteria,
+    read_item_criteria,
+    store_item_criteria,
+)
 from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue, panels_created_on_site
 from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import get_state, set_state, study_ids_by_name
 from fullbench.web.results.catalogue.disagreement_flags import is_panel, is_person
@@ -54,23 +59,35 @@ def refresh_boards(engine: Engine, ledger: Ledger, *, should_continue: Callable[
         current_stamps = _board_stamps(connection, failed_calls, pilot_votes, replacements)
         stored_stamps = board_store.computed_stamps(connection)
         study_ids = study_ids_by_name(connection)
+        item_criteria = {study: known for study, known in read_item_criteria(connection).items() if study in study_ids}
     computed_count = 0
-    for place, study in enumerate(study_ids):
-        due = [
+
+    def find_due(study: str) -> list[tuple[str, str, str]]:
+        hidden = item_criteria[study].criteria if study in item_criteria else frozenset()
+        return [
             subject
-            for subject in current_stamps
-            if subject[0] == study and stored_stamps.get(board_store.board_name(*subject)) != current_stamps[subject]
+            for subject, stamp in current_stamps.items()
+            if subject[0] == study
+            and subject[2] not in hidden
+            and stored_stamps.get(board_store.board_name(*subject)) != stamp
         ]
-        if not due or not should_continue():
+
+    for place, study in enumerate(study_ids):
+        study_stamp = digest(sorted((*key, stamp) for key, stamp in current_stamps.items() if key[0] == study))[:16]
+        is_known = study in item_criteria and item_criteria[study].stamp == study_stamp
+        if (is_known and not find_due(study)) or not should_continue():
             continue
         with read_transaction(engine) as connection:
             rename_columns = load_rater_names(connection).rename_columns
         columns = rename_columns(ledger_verdicts_with_panels.load_columns(ledger, study=study))
+        item_criteria[study] = find_item_criteria(columns, study_stamp)
+        with fill_catalogue.exclusive_transaction(engine) as connection:
+            store_item_criteria(connection, item_criteria)
         facts = ledger_verdicts_with_panels.load_case_facts(ledger, columns, study=study)
         panel_names = {view.name for view in ledger.views()}
         with read_transaction(engine) as connection:
             tags = board_store.item_tags(connection, study_ids[study])
-        for _, judge, criterion in due:
+        for _, judge, criterion in find_due(study):
             if not should_continue():
                 break
             if is_panel(judge) and judge not in panel_names:
@@ -92,7 +109,10 @@ def refresh_boards(engine: Engine, ledger: Ledger, *, should_continue: Callable[
                 board = judge_replacement_notes_and_common_scales.with_replacement_notes(board, ledger, subject.link)
             board_store.store_board(engine, board, current_stamps[study, judge, criterion])
             computed_count += 1
-    dropped_names = set(stored_stamps) - {board_store.board_name(*subject) for subject in current_stamps}
+    hidden = {(study, name) for study, known in item_criteria.items() for name in known.criteria}
+    dropped_names = set(stored_stamps) - {
+        board_store.board_name(*subject) for subject in current_stamps if (subject[0], subject[2]) not in hidden
+    }
     if dropped_names and should_continue():
         with fill_catalogue.exclusive_transaction(engine) as connection:
             board_store.drop_boards(connection, dropped_names)
