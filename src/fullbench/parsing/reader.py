@@ -79,7 +79,6 @@ _ALONE = re.compile(r"^[ \t]*\[([^\[\]\n]{1,60})\][ \t.]*$", re.MULTILINE)
 _CLAUSE_END = re.compile(r"[.!?;,](?:\W|$)")
 _LISTED = re.compile(r"\s*(?:[-•·]|\d[.)])\s")
 _GLOSS = re.compile(r"\s?\([^()\n]{1,60}\)")
-_OUT_OF_TABLE = re.compile(r"^\s*\||\|\s*$")
 
 
 class _Reading:
