@@ -108,6 +108,7 @@ def table_columns(table: str) -> tuple[str, ...]:
     return _column_names(TABLES[table])
 
 
+@cache
 def _column_names(definition: str) -> tuple[str, ...]:
     return tuple(column.split()[0] for column in definition.split(", "))
 
