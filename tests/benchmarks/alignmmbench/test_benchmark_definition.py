@@ -264,9 +264,7 @@ def test_every_table_with_marks_counts_unusable_verdicts(record):
         for place, verdict in enumerate(record)
     ]
     lost = Record(tuple(v for v in verdicts if v.fault), record.items, record.responses)
-    made = {
-        table.name: table for table in align_mm.tables(Record(tuple(verdicts), record.items, record.responses))
-    }
+    made = {table.name: table for table in align_mm.tables(Record(tuple(verdicts), record.items, record.responses))}
     assert len(lost)
     for name, tag in (
         ("averages", ""), ("tasks", ""), ("alignment", ""), ("quadrants", ""), ("categories", "category"),
