@@ -161,6 +161,7 @@ def _refuse_foreign_file(path: Path) -> None:
     if not path.is_file() or size == 0:
         kind = "an empty file" if path.is_file() else "no regular file"
         raise LedgerError(f"{path}: this is {kind}, not a ledger; it was left untouched: name another path")
+    has_log = _has_log(path)  # before the file is read: the end of a checkpoint may delete it
     try:
         application, version = _read_header(path)
     except sqlite3.DatabaseError as error:
@@ -169,7 +170,7 @@ def _refuse_foreign_file(path: Path) -> None:
                 f"{path}: this is a file of another kind, not a ledger; it was left untouched: name another path"
             ) from error
         # With a log, the main file may be in the middle of a checkpoint: the real opening decides.
-        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CORRUPT or _has_log(path):
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CORRUPT or has_log or _has_log(path):
             return
         raise LedgerError(
             f"{path}: the ledger is cut short or damaged ({size:,} bytes are there); take a copy from a backup, or "
