@@ -75,10 +75,14 @@ def test_plain_signs_are_plain():
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("words", [("report",), ("report", "--json"), ("list",), ("--help",), ("ledger", "show")])
-def test_output_that_cannot_be_written_is_no_success(judged, words):
+def test_output_that_cannot_be_written_is_no_success(judged, words, unbuffered):
+    there = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with FULL.open("w") as full:
-        done = subprocess.run([*MAIN, *words], cwd=judged, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(
+            [*MAIN, *words], cwd=judged, env=there, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
     assert done.returncode == 2, done.stderr
     assert "No space left on device" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr

@@ -11,7 +11,7 @@ import sys
 import warnings
 from typing import Any
 
-from fullbench.cli.standard_streams import NullStream, flush_streams, prepare_stream
+from fullbench.cli.standard_streams import NullStream, drop_unwritable_output, flush_streams, prepare_stream
 
 MACHINE_ERRORS = {
     errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENAMETOOLONG, errno.ENOTDIR, errno.ELOOP,
@@ -84,6 +84,7 @@ def _run_command() -> int:
     except Exception as error:
         if isinstance(error, OSError) and error.errno in MACHINE_ERRORS:
             place = error.filename if isinstance(error.filename, str) else "the output"
+            drop_unwritable_output()
             sys.stderr.write(
                 neutralise_text(f"fullbench: {place}: cannot be read or written ({error.strerror})") + "\n"
             )

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from fullbench.cli.display_names_in_command_output import CURRENT
-from fullbench.cli.standard_streams import NullStream
+from fullbench.cli.standard_streams import NullStream, drop_unwritable_output
 from fullbench.core.model_call import Usage
 from fullbench.core.table import Table
 from fullbench.errors import FullbenchError
@@ -356,4 +356,5 @@ def _print_texts(texts: Iterable[str]) -> None:
         print_message(
             f"The tables could not be shown ({error.strerror}). `fullbench report` shows them from the ledger."
         )
+        drop_unwritable_output()
         sys.stdout = NullStream()  # the exit code tells

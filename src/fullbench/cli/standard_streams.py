@@ -63,6 +63,16 @@ def flush_streams(code: int) -> int:
     return code
 
 
+def drop_unwritable_output() -> None:
+    """Forget output that cannot be written, once an error has named it: the flush at the end would name it again."""
+    if (stream := sys.__stdout__) is None:
+        return
+    try:
+        stream.flush()
+    except OSError:
+        _discard_output(stream)
+
+
 def _discard_output(stream: TextIO) -> None:
     """Send the rest of a stream to /dev/null: Python flushes again at exit and would complain."""
     nowhere = os.open(os.devnull, os.O_WRONLY)

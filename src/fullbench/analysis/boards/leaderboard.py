@@ -358,7 +358,8 @@ def _table_source(key: Key, settings: Settings) -> dict[str, Any]:
 
 
 def _sort_key(estimate: Estimate | None) -> float:
-    return math.inf if estimate is None else -estimate.value
+    # Ratings that are equal differ in their last digits, and by processor: they keep the order of their names.
+    return math.inf if estimate is None else -round(estimate.value, 6)
 
 
 def _ballot_names(columns: Columns) -> list[str]:
