@@ -13,8 +13,8 @@ and with `spread=0.5` its latency is lognormal around its median. With `answers=
 others wait until `server.more()`: what a test does meanwhile, it does in the middle of a run, however fast the machine
 is. The reply's words say what arrived: `{"id":..., "pictures":[sha256...], "media":[...], ...}`.
 
-For benchmarks, with `quick=True` all replies are `[[4]]`. With `wordy=True`, too, they have 40 to 250 words and end with
-a verdict on the requested scale, next to the check code if one is requested.
+For benchmarks, with `quick=True` all replies are `[[4]]`. With `wordy=True`, too, they have 40 to 250 words and end
+with a verdict on the requested scale, next to the check code if one is requested.
 """
 
 from __future__ import annotations
