@@ -12,6 +12,7 @@ import os
 import secrets
 import sqlite3
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from itertools import count
@@ -229,13 +230,27 @@ def _back_up(path: Path, version: int) -> Path:
 def back_up(path: Path, target: Path) -> None:
     """Write a consistent copy, completely or not at all, while others may write to the ledger."""
     with closing(open_connection(path, read_only=True)) as source:
+        for _ in range(_MARK_TRIES):
+            source.execute("BEGIN")  # the copy is of this moment
+            if not missing_write_ahead_log_marks.open_marks(SqliteConnection(source)):
+                break
+            source.execute("ROLLBACK")
+            time.sleep(0.05)
         write_copy(source, target)
+
+
+_MARK_TRIES = 20
+"""A mark is the end of a chain for some milliseconds, until its writer commits its next rows."""
 
 
 def write_copy(source: sqlite3.Connection, target: Path) -> None:
     """Copy a connection's file through SQLite, including its log."""
     with write_sqlite_file(target) as copy_connection:
         source.backup(copy_connection)
+        connection = SqliteConnection(copy_connection)
+        if marks := missing_write_ahead_log_marks.open_marks(connection):  # nothing followed them in the log
+            recovered = missing_write_ahead_log_marks.LOG_RECOVERED
+            missing_write_ahead_log_marks.add_marks(connection, Chain.begin(), recovered, marks)
 
 
 @contextmanager
