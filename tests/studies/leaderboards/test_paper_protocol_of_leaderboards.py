@@ -20,8 +20,8 @@ def lay_out(folder):
     write_rows(
         folder / "items.jsonl",
         [
-            {"id": f"q{n}", "question": f"What of {n}?", "reference": f"reference says {n}", "captions": [f"caption {n}"],
-             "pictures": [], "tags": {"verified": "yes", "family": f"f{n % 2}"}}
+            {"id": f"q{n}", "question": f"What of {n}?", "reference": f"reference says {n}",
+             "captions": [f"caption {n}"], "pictures": [], "tags": {"verified": "yes", "family": f"f{n % 2}"}}
             for n in range(ITEMS)
         ],
     )  # fmt: skip
