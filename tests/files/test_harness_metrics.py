@@ -62,7 +62,7 @@ def test_results_beside_samples_say_what_filters_metrics_and_pictures_are(cli, r
     assert code == 0, err
     said = " ".join(out.split())
     assert "values of wer in colours, of which less is better: taken with a minus, on the scale from -1 to 0" in said
-    assert left_out(out)["rows of a further filter: their marks stand beside the answer of the first"] == 8
+    assert left_out(out)["rows of a further filter: their marks belong to the answer of the first"] == 8
 
 
 def test_without_results_filters_have_numbers_and_pictures_are_not_known(cli, run):
@@ -176,3 +176,25 @@ def test_one_sheet_may_hold_several_models(cli, tmp_path):
         (str(n), model, 0): f"{model} {n}" for n in (0, 1) for model in ("one", "two_b")
     }
     assert sorted((v.item, v.marks[0]) for v in ruled) == [("0", 0), ("0", 0), ("1", 1), ("1", 1)]
+
+
+def test_several_runs_in_one_folder_are_several_contestants(cli, tmp_path):
+    """Runs of several models in one folder go by their results files; a second run of a model gives next samples."""
+    marks = {"20260501_120000": ("Qwen/Qwen2.5-VL", 1.0), "20260502_120000": ("LLaVA/1.6", 0.25),
+             "20260503_120000": ("Qwen/Qwen2.5-VL", 0.5)}  # fmt: skip
+    for day, (model, mark) in marks.items():
+        put(tmp_path / "logs" / f"{day}_samples_mme.jsonl", [
+            {"doc_id": n, "doc": {}, "input": f"Q{n}", "target": "Yes", "resps": [[f"{day} {n}"]],
+             "filtered_resps": [f"{day} {n}"], "mme_score": {"question_id": n, "score": mark}} for n in range(3)
+        ])  # fmt: skip
+        put(tmp_path / "logs" / f"{day}_results.json", {"results": {}, "configs": {}, "model_name": model})
+    code, out, err = cli("import", "logs", "--ledger", "x.ledger", "--json")
+    assert code == 0, err
+    tables = {table["name"]: table for table in json.loads(out)}
+    board = tables["leaderboard mme_score"]
+    labels = [column["label"] if isinstance(column, dict) else column for column in board["columns"]]
+    means = {row[labels.index("contestant")]: row[labels.index("mean real:0-1")]["value"] for row in board["rows"]}
+    assert means == {"Qwen/Qwen2.5-VL": pytest.approx(0.75), "LLaVA/1.6": pytest.approx(0.25)}
+    assert ["further answers of a model to the same question: taken as its next samples", 3] in tables["left-out"][
+        "rows"
+    ]

@@ -15,6 +15,7 @@ from fullbench.files.exchange.format_detection import FileHead, detected_by
 from fullbench.files.exchange.harness_metrics_as_marks import Measures, number_of
 from fullbench.files.exchange.import_record_builder import (
     RecordBuilder,
+    files_in,
     pictures_among,
     read_json,
     rows_of_files,
@@ -37,35 +38,38 @@ def is_harness_file(head: FileHead) -> bool:
 def import_lm_eval(path: Path, options: Mapping[str, str]) -> LoadedData:
     """Import lm-eval and lmms-eval samples (`samples_TASK_....jsonl`): doc_id, doc, target, arguments, resps, metrics.
 
-    The contestant is the option `model`, or the file's folder. Each metric becomes a judge of its name, followed by a
+    The contestant is the option `model`, or the file's folder; if results files in one folder are of several models, it
+    is the model that they name. Each metric becomes a judge of its name, followed by a
     comma and the filter if the answer was filtered. The response is the model's own answer; if options were compared by
     likelihood, it is the likeliest. A results file next to the samples says for which metrics lower is better, how
     lmms-eval's filters are called, and whether pictures were shown. Option: `scale`, for metrics outside 0 to 1.
     """
     builder = RecordBuilder(path)
     measures = Measures(builder, options)
-    runs: dict[Path, _Run] = {}
+    patterns = ("samples_*.jsonl", "*_samples_*.jsonl", "*.jsonl")
+    runs = {file: _read_run(file, _task_name(file)) for file in files_in(path, *patterns)}
+    models_in: dict[Path, set[str]] = {}
+    for file, run in runs.items():
+        models_in.setdefault(file.parent, set()).update(filter(None, [run.model]))
     answers_by_item: dict[tuple[Path, str], list[tuple[str, int]]] = {}
-    for file, line, row in rows_of_files(path, "samples_*.jsonl", "*_samples_*.jsonl", "*.jsonl"):
+    for file, line, row in rows_of_files(path, *patterns):
         if "doc_id" not in row:
             raise InputError(f"samples have a field 'doc_id'; found {', '.join(row)}", path=file, line=line)
-        model = options.get("model") or file.resolve().parent.name
-        task = _task_name(file)
-        run = runs[file] if file in runs else runs.setdefault(file, _read_run(file, task))
+        task, run = _task_name(file), runs[file]
+        own_name = run.model if len(models_in[file.parent]) > 1 else ""
+        model = options.get("model") or own_name or file.resolve().parent.name
         item = builder.add_item(_sample_item(builder, row, file, task, run))
         weighed_options = _weighed_options(row)
         before = answers_by_item.setdefault((file, item), [])
         filters = "filter" not in row and before  # lmms-eval repeats the answer for its next filter
         if filters:
-            builder.leave_out("rows of a further filter: their marks stand beside the answer of the first")
+            builder.leave_out("rows of a further filter: their marks belong to the answer of the first")
             shown_response = before[0]
         else:
-            shown_response = (
-                model,
-                builder.add_response(
-                    item, model, (weighed_options[2] if weighed_options else _answer_text(builder, row),)
-                ),
-            )
+            text = weighed_options[2] if weighed_options else _answer_text(builder, row)
+            shown_response = (model, builder.add_response(item, model, (text,)))
+            if shown_response[1]:
+                builder.leave_out("further answers of a model to the same question: taken as its next samples")
         before.append(shown_response)
         how = words_of(row.get("filter")) or run.filter(len(before) - 1)
         for metric in _metric_names(row):
@@ -85,6 +89,7 @@ class _Run(NamedTuple):
     less: Mapping[str, bool] = {}
     filters: tuple[str, ...] = ()
     pictures: bool | None = None
+    model: str = ""
 
     def filter(self, number: int) -> str:
         if number < len(self.filters):
@@ -109,6 +114,7 @@ def _parse_results(results: Path, task: str) -> _Run:
         {metric: not more for metric, more in better.items() if isinstance(more, bool)},
         tuple(str(filter_entry.get("name", "")) for filter_entry in filters) if isinstance(filters, list) else (),
         bool(config.get("doc_to_visual")) if config else None,
+        words_of(content.get("model_name")) if isinstance(content, Mapping) else "",
     )
 
 

@@ -153,7 +153,7 @@ class _SheetImporter:
                 f"{benchmark}/{index}" if self.several else index, row, self.pictures.get(place), file
             )
             if not item.pictures and benchmark not in self.tables:
-                self.builder.leave_out("pictures that the sheets do not hold: put the benchmark's .tsv beside them")
+                self.builder.leave_out("pictures that the sheets do not hold: put the benchmark's .tsv next to them")
                 item = replace(item, tags={**item.tags, WITHOUT_PICTURES: f"{benchmark}.tsv, index {index}"})
             elif WITHOUT_PICTURES in item.tags:
                 self.builder.leave_out("items with pictures that the table names and that are not there")
