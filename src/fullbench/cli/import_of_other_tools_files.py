@@ -89,9 +89,13 @@ def import_files(
     with inputs.allow_pictures():
         data = foreign_files.load(dict(option.split("=", 1) for option in extra_options or ()))
     record = data.record
-    name = store.study or (out or _common_name(files)).name
+    name = store.study or (out or _common_name(files)).name or "imported"
     has_named_ledger = was_given(context, "ledger")
     ledger = store.ledger if out is None or has_named_ledger else str(out / STUDY_LEDGER)
+    # A ledger that is named may refuse the data, and must do so before any file is written.
+    study_result = None
+    if has_named_ledger and len(record):
+        study_result = _store(data, replace(store, ledger=ledger), name, with_texts=report is not None)
     if out is not None:
         study_ledger = _path_from(out, ledger) if has_named_ledger else STUDY_LEDGER
         counts = export_study(record, out, benchmark=None, name=name, ledger=study_ledger)
@@ -99,7 +103,8 @@ def import_files(
     if not len(record):
         _end_without_verdicts(data, out)
         return
-    study_result = _store(data, replace(store, ledger=ledger), name, with_texts=report is not None)
+    if study_result is None:
+        study_result = _store(data, replace(store, ledger=ledger), name, with_texts=report is not None)
     if report is not None:
         from fullbench.reports.results_page import write_page
 
