@@ -291,6 +291,18 @@ def test_an_import_can_be_repeated_and_its_study_run(cli, tmp_path):
     assert cells(tables_of(out)[name], "weighted win rate") == pytest.approx(wins)
 
 
+def test_a_ledger_that_refuses_an_import_leaves_no_folder_behind(cli, tmp_path):
+    write_arena(tmp_path / "data")
+    ledger = ("--ledger", "l.ledger", "--study", "one")
+    assert cli("import", "data", *ledger, "--out", "first")[0] == 0
+    assert 'ledger = "../l.ledger"' in (tmp_path / "first" / "study.toml").read_text(encoding="utf-8")
+    file = tmp_path / "data" / "clean_battle_conv.json"
+    file.write_text(file.read_text(encoding="utf-8").replace("strong says 5", "another answer"), encoding="utf-8")
+    code, out, err = cli("import", "data", *ledger, "--out", "second")
+    assert (code, out, "answered item 'b5' differently before" in err) == (2, "", True), err
+    assert not (tmp_path / "second").exists()
+
+
 def test_several_files_and_folders_in_one_call(cli, tmp_path):
     write_inspect(tmp_path / "logs")
     (tmp_path / "more").mkdir()
