@@ -384,3 +384,19 @@ def test_pictures_with_addresses_are_downloaded_on_request(cli, tmp_path, monkey
     assert code == 0, err
     with Ledger(tmp_path / "web.ledger", read_only=True) as book:
         assert {item.pictures[0].data() for item in book.items()} == {png()}
+
+
+def test_an_import_of_two_judges_says_how_often_they_agree(cli, tmp_path):
+    draw = random.Random(2)
+    choices = {judge: [1 + (draw.random() > error) for _ in range(30)] for judge, error in (("j1", 0.1), ("j2", 0.3))}
+    rows = [
+        {"instruction": f"Q{n}?", "output_1": f"a{n}", "generator_1": "weak", "output_2": f"b{n}",
+         "generator_2": "strong", "annotator": judge, "preference": preference}
+        for judge, preferences in choices.items() for n, preference in enumerate(preferences)
+    ]  # fmt: skip
+    (tmp_path / "two.json").write_text(json.dumps(rows), encoding="utf-8")
+    code, out, err = cli("import", "two.json", "--ledger", "l.ledger", "--report", "p.html")
+    assert code == 0, err
+    same = fmean(one == other for one, other in zip(*choices.values(), strict=True))
+    assert f"pairs   {same:.2f} [" in out.partition("Agreement between judges")[2]
+    assert "Agreement between judges" in (tmp_path / "p.html").read_text(encoding="utf-8")

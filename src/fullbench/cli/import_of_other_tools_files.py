@@ -25,12 +25,15 @@ from fullbench.number_agreement import agree_with_one
 
 if TYPE_CHECKING:
     from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
+    from fullbench.core.table import Table
     from fullbench.files.exchange.foreign_files import ForeignFiles
     from fullbench.studies.run.base_run import StudyResult
     from fullbench.studies.run.study_items_responses_and_labels import StudyInputs
     from fullbench.studies.study_file import Study
 
 STUDY_LEDGER = "study.ledger"
+_MOST_PAIRS = 6
+"""Pairs of judges whose agreement is printed next to the summary; more are in --all and on the page."""
 
 
 @options(
@@ -105,15 +108,17 @@ def import_files(
         return
     if study_result is None:
         study_result = _store(data, replace(store, ledger=ledger), name, with_texts=report is not None)
+    between_judges = _agreement_between_judges(data)
+    tables = [*study_result.tables, *between_judges, *data.tables]
     if report is not None:
         from fullbench.reports.results_page import write_page
 
-        tables = [*study_result.tables, *data.tables]
         names = study_result.names
         write_page(name, study_result.record, tables, report, source=study_result.source, names=names)
-    view.print_report([*study_result.tables, *data.tables], as_json=as_json)
+    view.print_report(tables, as_json=as_json)
     if view.is_default and not as_json:
-        print_tables(data.tables, as_json=False)
+        short = [table for table in between_judges if len(table.rows) <= _MOST_PAIRS]
+        print_tables([*short, *data.tables], as_json=False)
     if report is not None:
         print_message(f"Page: {report}")
     print_message(*study_result.messages)
@@ -195,6 +200,15 @@ def _study_of(data: LoadedData, name: str) -> tuple[Study, StudyInputs]:
     inputs = StudyInputs(list(record.items.values()), list(record.responses.values()), labels)
     add_imported_verdicts(inputs, (verdict for verdict in record if verdict.judge != PEOPLE))
     return Study(name), inputs
+
+
+def _agreement_between_judges(data: LoadedData) -> list[Table]:
+    """Return how often every two imported judges agree; empty for one judge."""
+    from fullbench.analysis.agreement.between_judges import judge_agreement_table
+    from fullbench.columns.column_builder import columns_from_verdicts
+
+    table = judge_agreement_table(columns_from_verdicts(data.record))
+    return [table] if table.rows else []
 
 
 def _end_without_verdicts(data: LoadedData, out: Path | None) -> None:
