@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import html
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 
+from fullbench import Case, Item, Response
 from fullbench.core import plugin_entry_points
+from fullbench.core.ballot import Score
+from fullbench.core.item import parts_text
 from fullbench.errors import InputError
+from fullbench.judges.critic_prompts_with_task_rules import RULES, build_critic_from_spec
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks import shipped_guidelines_and_scale_anchors
 from fullbench.web.campaigns.tasks.task_kinds import kinds_by_name
@@ -106,3 +112,49 @@ def test_a_vote_under_guidelines_that_changed_in_between_says_which_it_was(app, 
     assert annotator.submit(f"/work/{made.id}/vote", {**sent, "best": "0"}).status_code == 303
     rows = organiser.get(f"/organise/{made.id}/votes.jsonl").text
     assert '"guideline": "a pair study 1"' in rows
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_people_and_critic_score_by_one_rubric(app, annotator, language):
+    """Every anchor and every task's rules in the critic's prompt are on the page of the person who scores."""
+    critic = build_critic_from_spec("offline:canned", {"language": language, "text": "-"})
+    annotator.headers["Accept-Language"] = language
+    rules_of_tasks = set()
+    for task in RULES:
+        item = Item.ask("item-number", "How many?", reference="five", tags={"task": task})
+        case = Case(item, (Response.say("item-number", "alpha", "four"),), Score(1, 10))
+        prompt = "\n".join(parts_text(turn.parts) for turn in critic.prompt(case).turns)
+        sent = [
+            (mark, line["meaning"])
+            for line in re.finditer(r"^(\d+)(?: (?:or|或) (\d+))?(?: 分)?[:：] *(?P<meaning>.+)$", prompt, re.MULTILINE)
+            for mark in line.groups()[:2]
+            if mark
+        ]
+        assert [mark for mark, _ in sent] == [str(mark) for mark in range(1, 11)]
+        task_content = replace(content("score"), item=item)
+        options = {"paper": "alignmmbench"}
+        made = study(app, "score", [task_content], ballot="score:1-10", name=f"{language} {task}", options=options)
+        page = html.unescape(annotator.get(f"/work/{made.id}").text)
+        assert re.findall(r'<span class="anchor">([^<]+)', page) == [meaning for _, meaning in sent]
+        (rules,) = re.findall(r'<p class="criterion-rules">([^<]+)', page)
+        assert rules in prompt
+        rules_of_tasks.add(rules)
+    assert len(rules_of_tasks) == 12, "both kinds of dialogue have the same rules"
+
+
+@pytest.mark.parametrize(
+    ("language", "names"),
+    [
+        ("en", ["Captioning", "Reasoning", "Grounding", "Relationship", "tie"]),
+        ("zh", ["描述", "推理", "定位", "关系", "平局"]),
+    ],
+)
+def test_the_page_explains_the_criterion_of_a_peer_review(app, annotator, language, names):
+    annotator.headers["Accept-Language"] = language
+    for kind in ("pair", "agree"):
+        made = study(app, kind, criterion="visual", name=f"{kind} by sight", options={"paper": "upme"})
+        page = annotator.get(f"/work/{made.id}").text
+        (rules,) = re.findall(r'<p class="criterion-rules">([^<]+)', page)
+        assert [name for name in names if name not in rules] == []
+        own = study(app, kind, criterion="visual", name=f"own {kind}", guidelines="Look.", options={"paper": "upme"})
+        assert "criterion-rules" not in annotator.get(f"/work/{own.id}").text

@@ -80,6 +80,8 @@ class TaskView:
     fields: Mapping[str, str]
     about: Mapping[str, Any]
     criterion: str = ""
+    criterion_rules: str = ""
+    """What the criterion means, or the rules of the item's task, in the annotator's language."""
     reference: str = ""
     captions: tuple[str, ...] = ()
     guideline: str = ""
@@ -114,6 +116,7 @@ class TaskView:
             "anchors": {point.value: point.anchor for point in self.scale if point.anchor},
             "fields": dict(self.fields),
             "criterion": self.criterion,
+            "criterion_rules": self.criterion_rules,
             "reference": self.reference,
             "captions": list(self.captions),
             "texts": list(self.about.get("texts", ())),
@@ -145,6 +148,7 @@ def build_task_view(campaign: Campaign, lease: Lease, language: Language = "en")
             else {}
         ),
         criterion,
+        campaign.criterion_rules(criterion, item.tags.get("task", ""), language),
         item.reference or "" if campaign.rules.options.get("reference") else "",
         captions,
         campaign.guideline,
