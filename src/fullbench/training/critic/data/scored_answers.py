@@ -57,8 +57,8 @@ def build_scored_answers(
     """Return people's scores as shuffled examples with their splits.
 
     Every vote is an example; scores without any text are left out. So are scores of responses that are not at hand, as
-    when a file of responses was shortened; `say` gets their number. A case that the critic could not judge (no reference
-    although it is shown) is an error, because training on prompts that never occur in judging is useless.
+    when a file of responses was shortened; `say` gets their number. A case that the critic could not judge (no
+    reference although it is shown) is an error, because training on prompts that never occur in judging is useless.
 
     Args:
         record: Items, responses and people's scores.
