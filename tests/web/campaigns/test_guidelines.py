@@ -135,7 +135,11 @@ def test_people_and_critic_score_by_one_rubric(app, annotator, language):
         options = {"paper": "alignmmbench"}
         made = study(app, "score", [task_content], ballot="score:1-10", name=f"{language} {task}", options=options)
         page = html.unescape(annotator.get(f"/work/{made.id}").text)
-        assert re.findall(r'<span class="anchor">([^<]+)', page) == [meaning for _, meaning in sent]
+        anchors = re.findall(r'<span class="anchor">([^<]+)', page)
+        assert [meaning.endswith(anchor) for (_, meaning), anchor in zip(sent, anchors, strict=True)] == [True] * 10
+        cut = {meaning.removesuffix(anchor) for (_, meaning), anchor in zip(sent, anchors, strict=True)}
+        assert all(not beginning or beginning.startswith(("about the question", "与问题有关")) for beginning in cut)
+        assert len({anchor[:12] for anchor in anchors}) == 7, "labels of different meaning differ at once"
         (rules,) = re.findall(r'<p class="criterion-rules">([^<]+)', page)
         assert rules in prompt
         rules_of_tasks.add(rules)
