@@ -23,9 +23,10 @@ _LEAD = (
     "and reviewed two answers at a time to its own questions. The weight of each reviewer was learned from the "
     "reviews."
 )
-_MAIN = ("ranking", "left out", "runs", "order", "benchmark", "warnings", "reviewers")
-"""Tables that are printed without --all: the first three of these that there are."""
-_SHOWN = 3
+_MAIN = {
+    "ranking", "benchmark", "order", "warnings", "reviewers", "runs", "left out", "unusable", "cost per picture",
+}  # fmt: skip
+"""Tables that are printed without --all."""
 
 
 @options("ledger pictures report charts everything budget engine dry_run as_json quiet")
@@ -126,9 +127,9 @@ def peer_review(
     with calls.open(store) as opened:
         study_result = opened.execute(peer_review_run)
         tables = [*(study_result.plain or study_result.tables), *study_result.run_tables]
-        names = [table.name for table in tables]
-        main_names = [name for name in _MAIN if name in names][:_SHOWN]
-        hidden_names = [] if everything or calls.as_json else [name for name in names if name not in main_names]
+        hidden_names = (
+            [] if everything or calls.as_json else [table.name for table in tables if table.name not in _MAIN]
+        )
         calls.print_tables([table for table in tables if table.name not in hidden_names])
         if hidden_names and report is None:
             print_message(
