@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -59,6 +60,27 @@ def test_mistakes_are_one_sentence(tmp_path, words, sentence):
     assert done.returncode == 2
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_nearness_has_n_and_intervals_and_votes_say_what_they_count(tmp_path):
+    words = ["peer-review", "--limit", "2", "--contestants", "synthetic:keen,synthetic:hasty,synthetic:blind"]
+    whole = run_in(tmp_path, *words, "--quiet", "--all")
+    assert "count each review as a win, a tie or a loss" in " ".join(whole.stdout.split())
+    nearness = whole.stdout.split("How near each method comes to the truth\n")[1].split("\n\n")[0].splitlines()
+    rows = [line for line in nearness[2:] if re.match(r"(UPME|PiCO|PRD|uniform|synthetic|consistent)", line)]
+    assert len(rows) >= 7
+    assert all(re.search(r"\[.*\].* [23]$", row) or "alone" in row for row in rows), nearness
+
+
+def test_sums_of_weights_need_the_same_reviewers(tmp_path):
+    """Without kin, a contestant whose heavy kinsman may not review it would come last however good it is."""
+    words = ["peer-review", "--limit", "2", "--reading", "sum", "--quiet"]
+    refused = run_in(tmp_path, *words, "--no-own-family")
+    assert refused.returncode == 2
+    assert "with --no-own-family they differ" in refused.stderr
+    assert len(refused.stderr.strip().splitlines()) == 1
+    done = run_in(tmp_path, *words, "--json")
+    assert done.returncode == 0, done.stderr
 
 
 def test_simulate_shows_what_is_found(tmp_path):

@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from tests.support.commands import cells, cli, write_rows
+from tests.support.data_builders import png
 from tests.support.scripted_server import Asked, ScriptedServer
 
 TASKS = ("Counting", "OCR", "Writing")
@@ -176,3 +177,45 @@ def test_what_is_known_of_contestants_never_hides_a_boards_own_column(tmp_path):
     assert cells(board, "rank elsewhere", "contestant") == {"a": 1, "bb": 2, "ccc": 3}
     assert cells(board, "place on the board", "contestant") == {"a": 3, "bb": 2, "ccc": 1}
     assert any("a Spearman correlation of -1.000 (3 contestants)" in note for note in board["notes"])
+
+
+def test_table_3_with_a_row_without_pictures_from_pictures_and_questions(tmp_path):
+    """Contestants on a server answer questions on pictures, one of them again without; a critic scores and explains."""
+    rows = []
+    for number in range(6):
+        (tmp_path / f"{number}.png").write_bytes(png((number * 30, 9, 9)))
+        rows.append({"id": f"s{number}", "question": f"第 {number} 题？", "images": [f"{number}.png"],
+                     "reference": f"参考 {number}", "tags": {"task": TASKS[number % 3]}})  # fmt: skip
+    write_rows(tmp_path / "items.jsonl", rows)
+
+    def answer(asked: Asked) -> str:
+        return f"[[{asked.model}/{len(asked.pictures)}/{re.search(r'第 (.)', asked.words)[1]}]]"
+
+    def rate(asked: Asked) -> str:
+        assert not asked.pictures, "the critic reads texts only"
+        model, pictures, number = re.search(r"\[\[(\w+)/(\d)/(\d)\]\]", asked.words).groups()
+        score = {"strong": 8, "weak": 5}[model] * int(pictures) + int(number) % 2 + 1 * (pictures == "0")
+        return json.dumps({"Rating": score, "Reason": "对照参考答案。"})
+
+    with ScriptedServer({"strong": answer, "weak": answer, "critic": rate}) as server:
+        strong, weak, critic = (f"vllm:{name}@{server.url}" for name in ("strong", "weak", "critic"))
+        (tmp_path / "s.toml").write_text(
+            'name = "s"\nbenchmark = "alignmmbench"\ndata = "items.jsonl"\nledger = "s.ledger"\n'
+            f'contestants = ["{strong}", "{weak}", "blind:{strong}"]\njudges = ["critic:{critic}?mode=analyze"]\n',
+            encoding="utf-8",
+        )
+        found = cli("run", tmp_path / "s.toml", "--quiet", "--json").tables
+        sent = len(server.asked)
+        charts = tmp_path / "charts"
+        cli("report", "--ledger", tmp_path / "s.ledger", "--benchmark", "alignmmbench", "--charts", charts)
+        assert len(server.asked) == sent == 18 + 18, "a report calls nobody"
+    board = next(table for name, table in found.items() if name.startswith("averages critic"))
+    average = cells(board, "Avg", "contestant")
+    base_scores = {"strong": 8, "weak": 5, "blind": 1}
+    for name, mean in average.items():
+        kind = "blind" if "blind" in name or "without" in name else "strong" if "strong" in name else "weak"
+        tasks = [fmean(base_scores[kind] + number % 2 for number in range(task, 6, 3)) for task in range(3)]
+        assert mean == pytest.approx(fmean(tasks)), name
+    assert len(average) == 3
+    (radar,) = charts.glob("task-means-*.svg")
+    assert [task for task in TASKS if task not in radar.read_text(encoding="utf-8")] == []

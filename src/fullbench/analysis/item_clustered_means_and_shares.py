@@ -49,6 +49,32 @@ def scale_of(spec: str) -> Scale | None:
     return (float(form.low), float(form.high)) if isinstance(form, Score | Real) else None
 
 
+def two_words_of(spec: str) -> tuple[str, ...]:
+    """Return the words of a ballot with two words, such as yes and no; empty for every other ballot.
+
+    >>> two_words_of("likert:no|yes"), two_words_of("likert:bad|fair|good"), two_words_of("score:1-2")
+    (('no', 'yes'), (), ())
+    """
+    words = spec.removeprefix("likert:").split("|")
+    return tuple(words) if spec.startswith("likert:") and len(words) == 2 else ()
+
+
+def mean_as_shown(spec: str, mean: Estimate) -> Estimate:
+    """Return a mean mark as tables show it: the share of the second word if the ballot has two words.
+
+    >>> print(mean_as_shown("likert:no|yes", Estimate(1.9, 1.8, 2.0, 10)))
+    0.900 [0.800, 1.000] n=10
+    """
+    if not two_words_of(spec):
+        return mean
+    return replace(mean, value=mean.value - 1, low=mean.low - 1, high=mean.high - 1)
+
+
+def scale_as_shown(spec: str) -> Scale | None:
+    """Return the scale of `mean_as_shown`."""
+    return SHARE if two_words_of(spec) else scale_of(spec)
+
+
 def mean_estimate(values: npt.NDArray[np.float64], item: npt.NDArray[Any], within: Scale | None = None) -> Estimate:
     """Return the mean of some rows; `within` is their scale.
 

@@ -181,6 +181,7 @@ def train(
         external=external or (),
         share=share,
         seed=seed,
+        say=print_message,
     )
     with stop_on_signals() as stop, watch_training(quiet=quiet) as watch:
         training = Training(
@@ -233,6 +234,7 @@ def evaluate(
         people=scored.people,
         criteria=scored.criteria or (),
         seed=seed,
+        say=print_message,
     )
     results = critic_evaluation.evaluation_tables(
         record, scores, folder, people=scored.people, device=device, seed=seed, quiet=quiet

@@ -11,7 +11,7 @@ import pytest
 
 from fullbench.errors import InputError
 from fullbench.models.local.transformers_model import TransformersModel
-from tests.support.commands import call
+from tests.support.commands import call, cli
 from tests.training.critic.making import files, options, write
 
 PLAIN = ["--prompt-style", "plain", "--language", "en", "--ballot", "score:1-5"]
@@ -55,7 +55,7 @@ def test_no_extra_installed(tmp_path):
             "labels.jsonl:1: the marks [2.5] are",
         ),
         ({"item": "i0", "contestant": "ann", "ballot": "score:1-5"}, "labels.jsonl:1: a verdict has marks or a fault"),
-        ({"item": "i0", "contestant": "cid", "score": 3, "ballot": "score:1-5"}, "'cid' was scored on item 'i0'"),
+        ({"item": "i0", "contestant": "cid", "score": 3, "ballot": "score:1-5"}, "1 of 1 score is about"),
         (
             {"item": "i0", "contestant": "ann", "score": 3, "ballot": "score:1-10"},
             "found 1 on score:1-10; say --ballot",
@@ -66,6 +66,17 @@ def test_scores_missing_or_out_of_range(tmp_path, row, said):
     made = files(tmp_path, 4)
     write(tmp_path / "labels.jsonl", [row])
     assert said in told(tmp_path, "--kind", "light", *PLAIN, *options(made))
+
+
+def test_scores_of_responses_that_were_removed_are_counted(tmp_path):
+    """A shortened file of responses: what is left is learned from, and the number of other scores is said."""
+    made = files(tmp_path, 8)
+    lines = (tmp_path / "responses.jsonl").read_text(encoding="utf-8").splitlines()
+    scores = len((tmp_path / "labels.jsonl").read_text(encoding="utf-8").splitlines())
+    (tmp_path / "responses.jsonl").write_text("\n".join(lines[:-3]) + "\n", encoding="utf-8")
+    done = cli("critic", "train", "--kind", "light", *PLAIN, *options(made), "--out", tmp_path / "c", "--quiet")
+    assert f"Left out: 3 of {scores} scores are about responses that are not at hand" in done.stderr
+    assert (tmp_path / "c" / "critic.json").is_file()
 
 
 def test_a_line_that_is_half_written(tmp_path):

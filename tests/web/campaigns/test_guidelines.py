@@ -5,12 +5,16 @@ from __future__ import annotations
 import html
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 
-from fullbench import Item, Response
+from fullbench import Case, Item, Response
 from fullbench.core import plugin_entry_points
+from fullbench.core.ballot import Score
+from fullbench.core.item import parts_text
 from fullbench.errors import InputError
+from fullbench.judges.critic_prompts_with_task_rules import RULES, build_critic_from_spec
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks import shipped_guidelines_and_scale_anchors
 from fullbench.web.campaigns.tasks.task_content import Content
@@ -127,3 +131,53 @@ def test_a_flaw_is_not_explained_as_a_merit_and_words_are_their_own_anchors(app)
             anchors = re.findall(r'<span class="anchor">([^<]+)<', page)
             assert len(anchors) == (2 if ballot == "score:0-1" else 0)
             assert all(text.startswith(worst[place]) for text in anchors[:1]), "no middle takes the place of an end"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_people_and_critic_score_by_one_rubric(app, annotator, language):
+    """Every anchor and every task's rules in the critic's prompt are on the page of the person who scores."""
+    critic = build_critic_from_spec("offline:canned", {"language": language, "text": "-"})
+    annotator.headers["Accept-Language"] = language
+    rules_of_tasks = set()
+    for task in RULES:
+        item = Item.ask("item-number", "How many?", reference="five", tags={"task": task})
+        case = Case(item, (Response.say("item-number", "alpha", "four"),), Score(1, 10))
+        prompt = "\n".join(parts_text(turn.parts) for turn in critic.prompt(case).turns)
+        sent = [
+            (mark, line["meaning"])
+            for line in re.finditer(r"^(\d+)(?: (?:or|或) (\d+))?(?: 分)?[:：] *(?P<meaning>.+)$", prompt, re.MULTILINE)
+            for mark in line.groups()[:2]
+            if mark
+        ]
+        assert [mark for mark, _ in sent] == [str(mark) for mark in range(1, 11)]
+        task_content = replace(content("score"), item=item)
+        options = {"paper": "alignmmbench"}
+        made = study(app, "score", [task_content], ballot="score:1-10", name=f"{language} {task}", options=options)
+        page = html.unescape(annotator.get(f"/work/{made.id}").text)
+        anchors = re.findall(r'<span class="anchor">([^<]+)', page)
+        assert [meaning.endswith(anchor) for (_, meaning), anchor in zip(sent, anchors, strict=True)] == [True] * 10
+        cut = {meaning.removesuffix(anchor) for (_, meaning), anchor in zip(sent, anchors, strict=True)}
+        assert all(not beginning or beginning.startswith(("about the question", "与问题有关")) for beginning in cut)
+        assert len({anchor[:12] for anchor in anchors}) == 7, "labels of different meaning differ at once"
+        (rules,) = re.findall(r'<p class="criterion-rules">([^<]+)', page)
+        assert rules in prompt
+        rules_of_tasks.add(rules)
+    assert len(rules_of_tasks) == 12, "both kinds of dialogue have the same rules"
+
+
+@pytest.mark.parametrize(
+    ("language", "names"),
+    [
+        ("en", ["Captioning", "Reasoning", "Grounding", "Relationship", "tie"]),
+        ("zh", ["描述", "推理", "定位", "关系", "平局"]),
+    ],
+)
+def test_the_page_explains_the_criterion_of_a_peer_review(app, annotator, language, names):
+    annotator.headers["Accept-Language"] = language
+    for kind in ("pair", "agree"):
+        made = study(app, kind, criterion="visual", name=f"{kind} by sight", options={"paper": "upme"})
+        page = annotator.get(f"/work/{made.id}").text
+        (rules,) = re.findall(r'<p class="criterion-rules">([^<]+)', page)
+        assert [name for name in names if name not in rules] == []
+        own = study(app, kind, criterion="visual", name=f"own {kind}", guidelines="Look.", options={"paper": "upme"})
+        assert "criterion-rules" not in annotator.get(f"/work/{own.id}").text

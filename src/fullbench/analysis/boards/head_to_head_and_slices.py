@@ -139,11 +139,18 @@ def slices_by_tag(board: Board, tag: str, groups: Mapping[str, str]) -> Iterator
             item_clustered_means_and_shares.share_estimate,
         )
     for ballot, mark_values in _marks_by_ballot(board):
-        words = (mean_label(ballot), Note("slices.title.mean-by", ballot=ballot, tag=tag))
-        metric = partial(
-            item_clustered_means_and_shares.mean_estimate, within=item_clustered_means_and_shares.scale_of(ballot)
-        )
+        title = Note("slices.title.mean-by", ballot=ballot, tag=tag)
+        if both_words := item_clustered_means_and_shares.two_words_of(ballot):
+            title = Note("slices.title.share-by", word=both_words[1], tag=tag)
+        words = (mean_label(ballot), title)
+        metric = partial(_mean_as_shown, ballot)
         yield from _tag_slices(board, (tag, groups), words, mark_values, metric)
+
+
+def _mean_as_shown(ballot: str, values: npt.NDArray[np.float64], items: npt.NDArray[Any]) -> Estimate:
+    within = item_clustered_means_and_shares.scale_of(ballot)
+    mean = item_clustered_means_and_shares.mean_estimate(values, items, within)
+    return item_clustered_means_and_shares.mean_as_shown(ballot, mean)
 
 
 def _tag_slices(

@@ -30,7 +30,7 @@ from fullbench.analysis.boards.win_shares_and_mean_marks import (
     compute_win_rates,
     compute_win_rates_against,
 )
-from fullbench.analysis.people.joined_votes import join_column_votes, merge_lead_verdicts
+from fullbench.analysis.people.joined_votes import board_columns, join_column_votes
 from fullbench.analysis.scope_suffixes_of_table_titles import family_suffix, mean_heading, scope_suffix
 from fullbench.analysis.views.view_verdict_helpers import waiting_mask, waiting_note
 from fullbench.columns.column_builder import columns_from_verdicts
@@ -209,7 +209,7 @@ class Board:
 def build_boards(verdicts: Columns | Record, settings: Settings | None = None) -> Iterator[Board]:
     """Yield a leaderboard for every study, judge, criterion and ballot family with a usable verdict."""
     active_settings = settings or Settings()
-    columns = merge_lead_verdicts(
+    columns = board_columns(
         columns_from_verdicts(verdicts) if isinstance(verdicts, Record) else verdicts, active_settings.votes
     )
     studies = len(columns.names["study"])
@@ -222,7 +222,7 @@ def build_boards(verdicts: Columns | Record, settings: Settings | None = None) -
 def leaderboard_tables(verdicts: Columns | Record, settings: Settings | None = None) -> list[Table]:
     """Return all leaderboards as tables with unique names."""
     active_settings = settings or Settings()
-    columns = merge_lead_verdicts(
+    columns = board_columns(
         columns_from_verdicts(verdicts) if isinstance(verdicts, Record) else verdicts, active_settings.votes
     )
     families = _judges_with_families(columns)

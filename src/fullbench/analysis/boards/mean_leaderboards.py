@@ -11,7 +11,7 @@ import numpy as np
 from fullbench.analysis.boards.leaderboard import Key, Settings, rank_text
 from fullbench.analysis.boards.unusable_verdicts_and_bounds_by_contestant import unusable_counts, unusable_notes
 from fullbench.analysis.boards.win_shares_and_mean_marks import compute_mean_marks
-from fullbench.analysis.people.joined_votes import join_column_votes, merge_lead_verdicts
+from fullbench.analysis.people.joined_votes import board_columns, join_column_votes
 from fullbench.analysis.scope_suffixes_of_table_titles import mean_heading
 from fullbench.analysis.views.view_verdict_helpers import waiting_mask, waiting_note
 from fullbench.columns.verdict_columns import Columns, Family
@@ -26,7 +26,7 @@ from fullbench.stats.ratings.rank_ranges import rank_ranges_of_estimates
 def mean_tables(verdicts: Columns, settings: Settings | None = None) -> Iterator[Table]:
     """Yield per study, judge and criterion the mean mark of each contestant on each single-mark ballot."""
     active_settings = settings or Settings()
-    columns = merge_lead_verdicts(verdicts, active_settings.votes)
+    columns = board_columns(verdicts, active_settings.votes)
     studies = len(columns.names["study"])
     for (study, judge, criterion, family), part in columns.by("study", "judge", "criterion", "family"):
         if family == "score" and (part.fault < 0).any():

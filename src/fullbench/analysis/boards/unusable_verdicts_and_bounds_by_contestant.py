@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from fullbench.analysis.item_clustered_means_and_shares import scale_of
+from fullbench.analysis.item_clustered_means_and_shares import scale_as_shown
+from fullbench.analysis.scope_suffixes_of_table_titles import mean_name
 from fullbench.analysis.views.view_verdict_helpers import waiting_mask
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.built_in_table_columns import table_columns
@@ -111,10 +112,10 @@ def _bound_note(unusable: int, total: int, won: Estimate | None, means: Mapping[
         low = won.value * (1 - share)
         return Note("unusable.bound", what=Note("unusable.matches-won"), low=low, high=low + share)
     for ballot, mean in sorted(means.items()):
-        scale = scale_of(ballot)
+        scale = scale_as_shown(ballot)
         if scale is not None:
             low, high = (mean.value * (1 - share) + end * share for end in scale)
-            return Note("unusable.bound", what=Note("unusable.mean", ballot=ballot), low=low, high=high)
+            return Note("unusable.bound", what=mean_name(ballot), low=low, high=high)
     return None
 
 

@@ -27,7 +27,10 @@ def compute_win_rates(matches: Matches) -> list[Estimate | None]:
 
 
 def compute_mean_marks(columns: Columns, names: Sequence[str]) -> list[dict[str, Estimate]]:
-    """Return each contestant's mean mark on each ballot that marks one response at a time."""
+    """Return each contestant's mean mark on each ballot that marks one response at a time.
+
+    A ballot with two words, such as no and yes, has the share of the second word.
+    """
     single = np.flatnonzero((columns.response_counts == 1) & (columns.fault < 0))
     at = columns.start.astype(np.int64)[single]
     who, ballot, item, mark = columns.contestant[at], columns.ballot[single], columns.item[single], columns.mark[at]
@@ -36,8 +39,11 @@ def compute_mean_marks(columns: Columns, names: Sequence[str]) -> list[dict[str,
     for name in names:
         is_contestant = who == codes[name]
         by_contestant.append({
-            (spec := columns.names["ballot"][code]): item_clustered_means_and_shares.mean_estimate(
-                mark[selection], item[selection], item_clustered_means_and_shares.scale_of(spec)
+            (spec := columns.names["ballot"][code]): item_clustered_means_and_shares.mean_as_shown(
+                spec,
+                item_clustered_means_and_shares.mean_estimate(
+                    mark[selection], item[selection], item_clustered_means_and_shares.scale_of(spec)
+                ),
             )
             for code in np.unique(ballot[is_contestant]) if (selection := is_contestant & (ballot == code)).any()
         })  # fmt: skip

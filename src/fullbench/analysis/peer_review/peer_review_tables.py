@@ -24,6 +24,7 @@ from fullbench.analysis.peer_review.ground_truth import (
 from fullbench.analysis.peer_review.ranking_methods import (
     METHODS,
     ROBUST,
+    STARTS,
     RankingOptions,
     learn_consensus,
     method_scores,
@@ -59,6 +60,7 @@ from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
 from fullbench.stats.intervals.share_intervals import share_estimate
 from fullbench.stats.peer_review.equation_variants import READINGS, USUAL
+from fullbench.stats.peer_review.peer_rankings import SAME
 
 if TYPE_CHECKING:
     from fullbench.stats.array_checks import Floats
@@ -197,6 +199,7 @@ def _ranking_table(reviews: Reviews, *, truth: Truth, terms: RankingOptions) -> 
         interval_estimates = score_intervals(reviews, terms)
         notes += _overlap_notes([(reviews.names[place], interval_estimates[place]) for place in order])
         notes += other_solution_notes(reviews, terms)
+        notes += _pico_and_vote_notes(reviews, terms)
         scores_by_method["UPME"] = interval_estimates
     columns = table_columns("rank", "contestant", *scores_by_method, *(["truth"] if true_scores else []))
     rows: list[list[Cell]] = [
@@ -499,6 +502,13 @@ def nearness_by_round_table(reviews: Reviews, *, truth: Truth, terms: RankingOpt
         {},
         hint,
     )
+
+
+def _pico_and_vote_notes(reviews: Reviews, terms: RankingOptions) -> list[str]:
+    """Return a note if PiCO's scores depend on the start, and one on what the two votes count."""
+    pico = learn_consensus(reviews.peers(terms.gamma), "PiCO", terms=terms)
+    notes = [Note("peers.tables.pico-not-unique", starts=STARTS, spread=pico.spread)] if pico.spread >= SAME else []
+    return [*notes, Note("peers.tables.votes-reduce")]
 
 
 def other_solution_notes(reviews: Reviews, terms: RankingOptions) -> list[str]:

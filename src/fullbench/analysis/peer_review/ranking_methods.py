@@ -11,7 +11,7 @@ from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.majority_and_trust_weighted_pair_votes import majority_vote, rating_vote
 from fullbench.stats.peer_review import peer_rankings as learning
-from fullbench.stats.peer_review.equation_variants import USUAL, by_reading
+from fullbench.stats.peer_review.equation_variants import USUAL, by_reading, reading_named
 from fullbench.stats.peer_review.list_disorder import permutation_entropy, true_ranks
 from fullbench.stats.peer_review.peer_rankings import Consensus, Initial, Peers
 
@@ -49,8 +49,11 @@ def learn_consensus(
     terms = terms or RankingOptions()
     seed = terms.seed
     if method in {"UPME", ROBUST}:
-        counted_peers = peers if method == "UPME" else peers.without_extremes()
-        return by_reading(counted_peers, terms.reading, starts=starts, seed=seed, initial=terms.initial)
+        if method == "UPME":
+            return by_reading(peers, terms.reading, starts=starts, seed=seed, initial=terms.initial)
+        # Without extremes, contestants have different reviewers. Sums would then rank by who lost a heavy reviewer.
+        reading = USUAL if reading_named(terms.reading).over == "reviews" else terms.reading
+        return by_reading(peers.without_extremes(), reading, starts=starts, seed=seed, initial=terms.initial)
     if method == "PiCO":
         return learning.pico_consensus(peers, starts=starts, seed=seed)
     if method == "PRD":

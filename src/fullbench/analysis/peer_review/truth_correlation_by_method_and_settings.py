@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
 from statistics import fmean, stdev
@@ -17,7 +18,7 @@ from fullbench.analysis.peer_review.ranking_methods import (
     nearness_to_truth,
     order_true_scores,
 )
-from fullbench.analysis.peer_review.reviews_from_record import PARTS, Gamma, Reviews
+from fullbench.analysis.peer_review.reviews_from_record import PARTS, Reviews
 from fullbench.core.built_in_table_columns import table_columns, with_deviation
 from fullbench.core.estimate import Estimate
 from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
@@ -43,25 +44,24 @@ def _nearness_cells(estimated_scores: Sequence[float], names: Sequence[str], tru
 
 def nearness_table(reviews: Reviews, *, truth: Truth, terms: RankingOptions) -> Table:
     """Return how near each method comes to the truth, with intervals over the pictures of the truth."""
-    rows = _nearness_rows(reviews, truth.scores, terms)
+    rows: list[list[Cell]] = []
+    for label, scores in _scores_of_rankings(reviews, truth.scores, terms):
+        cells = _nearness_cells(list(scores.values()), list(scores), truth.scores)
+        if truth.draws is not None and cells[0] is not None:
+            known = list(truth.scores)
+            ranges = correlation_ranges(list(scores.values()), truth.draws[:, [known.index(name) for name in scores]])
+            cells[:3] = [
+                _estimate_in_range(number_from_cell(cell), *ends, len(scores))
+                for cell, ends in zip(cells[:3], ranges, strict=True)
+            ]
+        rows.append([label, *cells])
     notes: list[str] = [
         Note("peers.tables.alone-one-reviewer-who-ranks"), Note("peers.tables.entropy-of-the-patterns-of"),
     ]  # fmt: skip
-    if truth.draws is not None and rows:
+    if rows and truth.draws is not None:
         notes.append(Note("peers.tables.nearness-intervals"))
-        names = list(truth.scores)
-        estimates = {
-            method: dict(zip(reviews.names, scores, strict=True))
-            for method in METHODS
-            if (scores := _scores_or_none(reviews, method, terms)) is not None
-        }
-        for row in rows:
-            if (scores_by_name := estimates.get(str(row[0]))) is not None and row[1] is not None:
-                ranges = correlation_ranges([scores_by_name.get(name, 0.0) for name in names], truth.draws)
-                row[1:4] = [
-                    _estimate_in_range(number_from_cell(cell), *ends, len(names))
-                    for cell, ends in zip(row[1:4], ranges, strict=True)
-                ]
+    elif rows:
+        notes.append(Note("peers.tables.nearness-without-intervals", n=len(reviews.names)))
     notes += [truth.source] if truth.source else []
     columns = table_columns("method", *_FIGURES)
     return Table("nearness", Note("peers.tables.title.how-near-each-method-comes"), columns, rows, notes)
@@ -73,57 +73,28 @@ def _estimate_in_range(value: float, low: float, high: float, contestants: int) 
     return Estimate(value, min(value, low), max(value, high), contestants, method="bootstrap over pictures")
 
 
-def _scores_or_none(reviews: Reviews, method: str, terms: RankingOptions) -> Sequence[float] | None:
-    try:
-        return method_scores(reviews, method, terms)
-    except Undefined:
-        return None
-
-
-def _nearness_rows(reviews: Reviews, truth: Mapping[str, float], terms: RankingOptions) -> list[list[Cell]]:
-    rows: list[list[Cell]] = []
-    for method in METHODS if truth else ():
-        try:
-            rows.append([method, *_nearness_cells(method_scores(reviews, method, terms), reviews.names, truth)])
-        except Undefined:
-            continue
-    for name, share in (("consistent weights", False), ("reversed weights", True)) if truth else ():
-        rows.append([name, *_preset_weight_cells(reviews, truth, terms.gamma, reverse=share)])
-    rows += (
-        [[f"{name} alone", *metrics] for name, metrics in _single_reviewer_rows(reviews, truth, terms.gamma)]
-        if truth
-        else []
-    )
-    return rows
-
-
-def _single_reviewer_rows(
-    reviews: Reviews, truth: Mapping[str, float], gamma: Gamma
-) -> Iterator[tuple[str, list[Cell]]]:
-    """Yield the nearness of each reviewer as the only judge of the others."""
-    from fullbench.stats.peer_review.peer_rankings import single_reviewer_scores
-
-    peers = reviews.peers(gamma)
-    for place, name in enumerate(reviews.names):
-        rates = {
-            contestant: rate
-            for contestant, rate in zip(reviews.names, single_reviewer_scores(peers, place), strict=True)
-            if rate is not None
-        }
-        if rates:
-            yield name, _nearness_cells(list(rates.values()), list(rates), truth)
-
-
-def _preset_weight_cells(reviews: Reviews, truth: Mapping[str, float], gamma: Gamma, *, reverse: bool) -> list[Cell]:
+def _scores_of_rankings(
+    reviews: Reviews, truth: Mapping[str, float], terms: RankingOptions
+) -> Iterator[tuple[str, dict[str, float]]]:
+    """Yield the scores by each method, by weights made from the truth, and by each reviewer as the only judge."""
     from fullbench.stats.peer_review.equation_variants import consistent_weights, reversed_weights
-    from fullbench.stats.peer_review.peer_rankings import weighted_consensus
+    from fullbench.stats.peer_review.peer_rankings import single_reviewer_scores, weighted_consensus
 
-    try:
+    if not truth:
+        return
+    for method in METHODS:
+        with suppress(Undefined):
+            yield method, dict(zip(reviews.names, method_scores(reviews, method, terms), strict=True))
+    peers = reviews.peers(terms.gamma)
+    with suppress(Undefined):
         true = order_true_scores(reviews.names, truth)
-    except Undefined:
-        return [None] * len(_FIGURES)
-    weights = reversed_weights(true) if reverse else consistent_weights(true)
-    return _nearness_cells(weighted_consensus(reviews.peers(gamma), weights).scores, reviews.names, truth)
+        for name, make_weights in (("consistent weights", consistent_weights), ("reversed weights", reversed_weights)):
+            yield name, dict(zip(reviews.names, weighted_consensus(peers, make_weights(true)).scores, strict=True))
+    for place, name in enumerate(reviews.names):
+        # A reviewer ranks all but itself.
+        rates = zip(reviews.names, single_reviewer_scores(peers, place), strict=True)
+        if known := {contestant: rate for contestant, rate in rates if rate is not None}:
+            yield f"{name} alone", known
 
 
 def _reference_scores(

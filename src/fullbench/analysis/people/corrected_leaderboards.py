@@ -23,7 +23,7 @@ from fullbench.analysis.boards.votes_to_decide import (
     corrected_votes_to_decide,
     votes_to_decide_columns,
 )
-from fullbench.analysis.item_clustered_means_and_shares import SHARE, mean_estimate, scale_of
+from fullbench.analysis.item_clustered_means_and_shares import SHARE, mean_as_shown, mean_estimate, scale_of
 from fullbench.analysis.people import paired_verdicts_and_votes
 from fullbench.analysis.people.joined_votes import RULE_DESCRIPTIONS
 from fullbench.analysis.people.judge_accuracy_corrected_by_votes import corrected_accuracy_table
@@ -488,8 +488,14 @@ def _mean_lines(votes: Votes, names: Sequence[str], ballot: str, few_votes: dict
                 ]
             )
             predictions = np.where(has_mark, contestant_votes.judge_values, means[:, None])
-            yield _corrected_line(
+            line = _corrected_line(
                 code, names[code], contestant_votes, predictions, (mean_label(ballot), scale_of(ballot))
+            )
+            yield replace(
+                line,
+                corrected_estimate=mean_as_shown(ballot, line.corrected_estimate),
+                people=mean_as_shown(ballot, line.people),
+                judges=tuple(mean_as_shown(ballot, judge) for judge in line.judges),
             )
 
 

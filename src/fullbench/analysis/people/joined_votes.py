@@ -189,6 +189,19 @@ def merge_lead_verdicts(columns: Columns, rule: VoteRule) -> Columns:
     return replace(columns, judge=judge.astype(columns.judge.dtype))
 
 
+def board_columns(columns: Columns, rule: VoteRule) -> Columns:
+    """Return the verdicts that boards are built from.
+
+    A lead decides only where people are split, so a board of those decisions alone would mislead: under the rule
+    "adjudicated" they join people's votes, under any other rule they are left out if people voted.
+    """
+    merged = merge_lead_verdicts(columns, rule)
+    judges = merged.judges()
+    if ADJUDICATION not in judges or PEOPLE not in judges:
+        return merged
+    return merged.rows(merged.judge != merged.names["judge"].index(ADJUDICATION))
+
+
 Sitting = tuple[int, ...]
 """Codes of study, judge, criterion and ballot."""
 

@@ -101,6 +101,11 @@ class PeerReview:
             raise InputError("a peer review is about pictures or about questions that were given: name one of them")
         question_items = review_items_and_cases.prepare_given_questions(self.given_questions, self.review_template)
         object.__setattr__(self, "_question_items", question_items)
+        if self.families is not None and self.reading == "sum":
+            raise InputError(
+                "--reading sum compares sums of weights, so every contestant needs the same reviewers; with "
+                "--no-own-family they differ, and the best may come last. Use another reading, such as range"
+            )
         slots = reviewer_assignment.full_design(
             [item.id for item in question_items] or list(self.images), names, self.families
         )

@@ -140,7 +140,12 @@ class VoteWish(Shape):
 
 
 class TaskGiven(Shape):
-    """A task, or why there is none: done, failed, closed, wait or assigned (to others)."""
+    """A task, or why there is none: done, failed, closed, wait or assigned (to others).
+
+    `form` lists the fields of a vote: `name`, `question`, `options` (empty: free text), `meanings` of options,
+    `required`, and `only_if`, the field and value that it depends on. `scale` has the marks of the ballot. For agree
+    tasks `judged` has the judged answers and `verdict` what the judge decided.
+    """
 
     task: dict[str, Any] | None = None
     why: str | None = None

@@ -24,6 +24,7 @@ from fullbench.web.words import Language
 
 SettledBy = Literal["majority", "all"]
 Stage = Literal["creating", "draft", "pilot", "open", "closed"]
+_KINDS_WITH_CRITERIA = frozenset({"pair", "score", "rank", "rate", "agree"})
 # Far below the number of `?` that one statement of SQLite may have.
 CHUNK = 500
 # About forty printed pages; they are rendered for every annotator.
@@ -155,6 +156,12 @@ class Campaign:
     @property
     def _shipped_text(self) -> str:
         return guides.text_name(self.kind_name, self.rules.ballot, self.paper)
+
+    def criterion_rules(self, criterion: str, task: str, language: Language) -> str:
+        """Return what the paper means by a criterion; empty under a guideline of the campaign's own."""
+        if self.guidelines or self.kind_name not in _KINDS_WITH_CRITERIA:
+            return ""
+        return guides.criterion_rules(self.paper, criterion, task, language)
 
     @property
     def is_open(self) -> bool:

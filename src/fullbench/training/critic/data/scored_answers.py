@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,6 +18,10 @@ from fullbench.files.item_response_verdict_files import read_items, read_respons
 from fullbench.training.critic.data.prompt_settings import PromptSettings
 
 SPLITS = ("train", "internal", "external")
+
+
+def _say_nothing(_sentence: str) -> None:
+    """Default of `say`."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +52,13 @@ def build_scored_answers(
     external: Collection[str] = (),
     share: float = INTERNAL,
     seed: int = 0,
+    say: Callable[[str], None] = _say_nothing,
 ) -> list[ScoredAnswer]:
     """Return people's scores as shuffled examples with their splits.
 
-    Every vote is an example; scores without any text are left out. A case that the critic could not judge (no reference
-    although it is shown) is an error, because training on prompts that never occur in judging is useless.
+    Every vote is an example; scores without any text are left out. So are scores of responses that are not at hand, as
+    when a file of responses was shortened; `say` gets their number. A case that the critic could not judge (no
+    reference although it is shown) is an error, because training on prompts that never occur in judging is useless.
 
     Args:
         record: Items, responses and people's scores.
@@ -63,10 +69,12 @@ def build_scored_answers(
         share: Share of the items of each category that is held out, with all answers to an item and all its wordings
             together. Responses with the tag `split` keep it.
         seed: Seed of the order and the splits.
+        say: Called with a sentence on scores that are left out.
     """
-    labels = [
-        label for label in _select_labels(record, asking.ballot, people, criteria) if not has_no_words(record, label)
-    ]
+    every = _select_labels(record, asking.ballot, people, criteria)
+    labels = [label for label in every if _is_at_hand(record, label) and not has_no_words(record, label)]
+    if missing := [label for label in every if not _is_at_hand(record, label)]:
+        _report_missing(record, missing, len(every), say)
     responses = _labelled_responses(record, labels)
     if not any("split" in response.tags for response in responses):
         responses = split_responses(responses, record.items, external=external, share=share, seed=seed)
@@ -116,20 +124,26 @@ def _select_labels(record: Record, spec: str, people: str, criteria: Collection[
     return labels
 
 
+def _is_at_hand(record: Record, verdict: Verdict) -> bool:
+    return verdict.item in record.items and (verdict.item, *verdict.shown_responses[0]) in record.responses
+
+
+def _report_missing(record: Record, missing: Sequence[Verdict], total: int, say: Callable[[str], None]) -> None:
+    """Say how many scores have no response; raise `InputError` if none has."""
+    first = missing[0]
+    what = "response" if first.item in record.items else "item"
+    sentence = (
+        f"{len(missing):,} of {total:,} scores are about responses that are not at hand; the first is of "
+        f"{first.contestants[0]!r} on item {first.item!r}, by {first.criterion!r}, whose {what} is missing"
+    )
+    if len(missing) == total:
+        raise InputError(f"{sentence}; add the {what}s, or name the criteria to learn from with --criterion")
+    say(f"Left out: {sentence}.")
+
+
 def _labelled_responses(record: Record, labels: Sequence[Verdict]) -> list[Response]:
-    responses: dict[tuple[str, str, int], Response] = {}
-    for verdict in labels:
-        response_key = (verdict.item, *verdict.shown_responses[0])
-        response = record.responses.get(response_key)
-        if response is None or verdict.item not in record.items:
-            missing = "item" if verdict.item not in record.items else "response"
-            raise InputError(
-                f"{response_key[1]!r} was scored on item {response_key[0]!r}, by {verdict.criterion!r}, but "
-                f"that {missing} is not at "
-                "hand; add it, or name the criteria to learn from with --criterion"
-            )
-        responses[response_key] = response
-    return list(responses.values())
+    keys = {(verdict.item, *verdict.shown_responses[0]): None for verdict in labels}
+    return [record.responses[response_key] for response_key in keys]
 
 
 def _build_example(

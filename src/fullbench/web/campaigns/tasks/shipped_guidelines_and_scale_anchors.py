@@ -6,6 +6,7 @@ Texts are shipped for every kind of task and for the papers' studies. A campaign
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -15,24 +16,52 @@ from fullbench.core.ballot import Flaw, Likert, ballot
 from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
+from fullbench.studies.authoring.critic_rubric_for_people import CRITIC_TASKS, general_rubric_as_markdown, task_rules
 from fullbench.web.words import Language
 
 PLAIN = "plain"
 """Texts that belong to no paper, one for every kind."""
-AGAINST_REFERENCE = frozenset({("score", "alignmmbench")})
+ALIGNMMBENCH = "alignmmbench"
+AGAINST_REFERENCE = frozenset({("score", ALIGNMMBENCH)})
 """Kinds and papers whose text asks people to mark against the reference, which must then be shown."""
 _FOLDER = Path(__file__).parents[1] / "guidelines"
 _PART = re.compile(r"^<!-- kind: (\w+) -->$", re.MULTILINE)
+_CRITERION = re.compile(r"^<!-- criterion: (\w+) -->$", re.MULTILINE)
+_CRITIC_RUBRIC = "{critic rubric}"
+"""Place in a shipped text of the general part of the critic's prompt."""
 _CHINESE = re.compile(r"^<!-- zh -->\s*$", re.MULTILINE)
-_ANCHOR = re.compile(r"^\s*[-*]\s+\**(-?\d+|lowest|middle|highest|最低|中间|最高)\**\s*[:：]\s*(.+)$", re.MULTILINE)
+_ANCHOR = re.compile(
+    r"^\s*[-*]\s+\**(-?\d+|lowest|middle|highest|最低|中间|最高)(?: (?:or|或) (-?\d+))?\**\s*[:：]\s*(.+)$",
+    re.MULTILINE,
+)
 _ENDS = {"最低": "lowest", "中间": "middle", "最高": "highest"}
 
 
 @cache
 def _shipped_texts(name: str, language: Language) -> dict[str, str]:
+    _, *parts = _PART.split(_file_parts(name, language)[0])
+    texts = {kind: text.strip() for kind, text in zip(parts[::2], parts[1::2], strict=True)}
+    return {kind: _with_critic_rubric(text, language) for kind, text in texts.items()}
+
+
+@cache
+def _file_parts(name: str, language: Language) -> tuple[str, dict[str, str]]:
+    """Return the texts for kinds, and the explanation of each criterion."""
     file_text = (_FOLDER / f"{name}.{language}.md").read_text(encoding="utf-8")
-    _, *parts = _PART.split(file_text)
-    return {kind: text.strip() for kind, text in zip(parts[::2], parts[1::2], strict=True)}
+    texts, *parts = _CRITERION.split(file_text)
+    return texts, {criterion: text.strip() for criterion, text in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def _with_critic_rubric(text: str, language: Language) -> str:
+    return text.replace(_CRITIC_RUBRIC, general_rubric_as_markdown(language)) if _CRITIC_RUBRIC in text else text
+
+
+def criterion_rules(paper: str, criterion: str, task: str, language: Language) -> str:
+    """Return what a criterion means in a paper, or the rules of AlignMMBench's task; empty if there are none."""
+    explained = _file_parts(paper, language)[1].get(criterion, "")
+    if explained or paper != ALIGNMMBENCH:
+        return explained
+    return task_rules(criterion, language) or task_rules(task, language)
 
 
 @cache
@@ -80,6 +109,12 @@ def check_paper(paper: str, kind: str) -> str:
 def shipped_version(kind: str, paper: str = PLAIN) -> str:
     """Return the version that votes record for a shipped text; a changed text gets a new version automatically."""
     both = [shipped_text(kind, "en", paper), shipped_text(kind, "zh", paper)]
+    languages: tuple[Language, ...] = ("en", "zh")
+    rules = [dict(_file_parts(paper, language)[1]) for language in languages]
+    if paper == ALIGNMMBENCH:
+        rules = [{task: task_rules(task, language) for task in CRITIC_TASKS} for language in languages]
+    if any(rules):
+        both += [json.dumps(rules, sort_keys=True)]
     return f"shipped {paper} {kind} {digest(both)[:8]}"
 
 
@@ -118,8 +153,15 @@ def scale_anchors(text: str, scale: Sequence[str]) -> dict[str, str]:
     {'1': 'wrong', '3': 'right'}
     >>> scale_anchors("- lowest: wrong\n- middle: partly right", ["0", "1"])
     {'0': 'wrong'}
+    >>> scale_anchors("- 1 or 2: wrong", ["1", "2", "3"])
+    {'1': 'wrong', '2': 'wrong'}
     """
-    anchor_texts = {_ENDS.get(point, point): words.strip() for point, words in _ANCHOR.findall(text)}
+    anchor_texts = {
+        _ENDS.get(point, point): words.strip()
+        for low, high, words in _ANCHOR.findall(text)
+        for point in (low, high)
+        if point
+    }
     if not scale:
         return {}
     middle = {scale[(len(scale) - 1) // 2]: "middle"} if len(scale) > 2 else {}

@@ -39,6 +39,32 @@ class Rules:
 
 
 @dataclass(frozen=True)
+class FormField:
+    """Field of a vote's form, for callers of the API that have no page.
+
+    Responses are numbered from 0 in the order shown. A field without `options` takes free text. `only_if` names a field
+    and the value that it must have for this field to count.
+    """
+
+    name: str
+    question: str
+    options: tuple[str, ...] = ()
+    is_required: bool = True
+    only_if: tuple[str, str] | None = None
+
+    def json(self, meanings: Mapping[str, str]) -> dict[str, Any]:
+        """Return the field as JSON; `meanings` are the guideline's texts for points of a scale."""
+        return {
+            "name": self.name,
+            "question": self.question,
+            "options": list(self.options),
+            "meanings": {option: meanings[option] for option in self.options if option in meanings},
+            "required": self.is_required,
+            "only_if": None if self.only_if is None else dict([self.only_if]),
+        }
+
+
+@dataclass(frozen=True)
 class CastVote:
     """Vote with everything needed to build its verdicts."""
 
@@ -76,6 +102,8 @@ class Kind(ABC):
     """What people do, in a sentence."""
     ballot: ClassVar[str]
     """Default ballot."""
+    has_scale: ClassVar[bool] = True
+    """Whether people mark on the scale of the campaign's ballot."""
     plain_fields: ClassVar[tuple[str, ...]] = ()
     """Fields of the form whose texts are the values of the answer, whatever the order."""
 
@@ -97,6 +125,17 @@ class Kind(ABC):
             **self._read(fields, rules, display_order),
             **vote_form_fields.read_text(fields, "reason", need=bool(rules.options.get("reason"))),
         }
+
+    def form_fields(self, rules: Rules, content: Content) -> list[FormField]:
+        """Return every field of a vote on this task: those of the kind, the reason, and the one for "cannot judge"."""
+        return [
+            *self._form_fields(rules, content),
+            FormField("reason", "why?", is_required=bool(rules.options.get("reason"))),
+            FormField("abstained", "send this alone if you cannot judge the task", ("yes",), is_required=False),
+        ]
+
+    def _form_fields(self, rules: Rules, content: Content) -> list[FormField]:
+        return [FormField(name, name) for name in self.plain_fields]
 
     @abstractmethod
     def _read(self, fields: Fields, rules: Rules, display_order: Sequence[int]) -> dict[str, Any]: ...

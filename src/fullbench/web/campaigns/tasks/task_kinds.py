@@ -19,12 +19,13 @@ from fullbench.ledger.row_conversion import FindPicture
 from fullbench.studies.authoring.human_review_of_rewordings_and_references import REASONS as COMPLAINTS
 from fullbench.web.campaigns.tasks import pictures_uploaded_by_annotators
 from fullbench.web.campaigns.tasks.task_content import Content
-from fullbench.web.campaigns.tasks.task_kind_base import CastVote, Kind, Rules
+from fullbench.web.campaigns.tasks.task_kind_base import CastVote, FormField, Kind, Rules
 from fullbench.web.campaigns.votes import vote_form_fields
 from fullbench.web.campaigns.votes.vote_form_fields import Answer, Fields
 from fullbench.web.words import key
 
 YES_NO = Likert(("no", "yes"))
+_YES_OR_NO = ("yes", "no")
 SEVERAL = "more than one"
 FAULTY = (key("the instruction"), key("the caption"), key("the reference"), key("the picture"), key("more than one"))
 """Possible reasons why a reference does not follow its instruction."""
@@ -38,6 +39,13 @@ class Pair(Kind):
         if not isinstance(rules.form, Choice | GradedChoice) or len(content.responses) < 2:
             raise InputError(Note("web.wrong.a-pair-shows-two-responses", ballot=rules.ballot))
         super().check(rules, content)
+
+    def _form_fields(self, rules: Rules, content: Content) -> list[FormField]:
+        if isinstance(rules.form, GradedChoice):
+            options = [rules.form.token(step) for step in rules.form.steps]
+        else:
+            options = [*map(str, range(len(content.responses))), *(["tie"] if rules.ballot == "choice+tie" else [])]
+        return [FormField("best", "which one is better?", tuple(options))]
 
     def _read(self, fields: Fields, rules: Rules, display_order: Sequence[int]) -> dict[str, Any]:
         choice = fields.get("best", "")
@@ -90,6 +98,15 @@ def _level_in_other_order(level: str, display_order: Sequence[int]) -> str:
     return level.translate(str.maketrans("AB", "BA"))
 
 
+def _mark_options(rules: Rules) -> tuple[str, ...]:
+    """Return the marks that a ballot allows, as the form sends them."""
+    if isinstance(rules.form, Likert):
+        return tuple(str(place) for place in range(1, len(rules.form.words) + 1))
+    return (
+        tuple(str(mark) for mark in range(rules.form.low, rules.form.high + 1)) if isinstance(rules.form, Score) else ()
+    )
+
+
 class Grade(Kind):
     name, title, ballot = "score", key("Give a score"), "score:1-5"
     does = key("One answer; people give it a mark on a scale.")
@@ -99,6 +116,9 @@ class Grade(Kind):
         if not isinstance(rules.form, (Score, Likert)) or len(content.responses) != 1:
             raise InputError(Note("web.wrong.a-score-shows-one-response", ballot=rules.ballot))
         super().check(rules, content)
+
+    def _form_fields(self, rules: Rules, content: Content) -> list[FormField]:
+        return [FormField("mark", "your score", _mark_options(rules))]
 
     def _read(self, fields: Fields, rules: Rules, display_order: Sequence[int]) -> dict[str, Any]:
         return {"mark": vote_form_fields.read_mark(fields.get("mark", ""), rules.form, key("choose a score"))}
@@ -121,6 +141,10 @@ class Rank(Kind):
         if not isinstance(rules.form, Ranking):
             raise InputError(Note("web.wrong.a-rank-task-has-the", ballot=rules.ballot))
         super().check(rules, content)
+
+    def _form_fields(self, rules: Rules, content: Content) -> list[FormField]:
+        every = ",".join(map(str, range(len(content.responses))))
+        return [FormField("order", f"the numbers {every} of the responses, best first, with commas")]
 
     def _read(self, fields: Fields, rules: Rules, display_order: Sequence[int]) -> dict[str, Any]:
         parts = [
@@ -161,6 +185,10 @@ class Rate(Kind):
             raise InputError(Note("web.wrong.rating-pictures-needs-a-score", ballot=rules.ballot))
         super().check(rules, content)
 
+    def _form_fields(self, rules: Rules, content: Content) -> list[FormField]:
+        marks = _mark_options(rules)
+        return [FormField(f"mark{at}", f"your mark for response {at}", marks) for at in range(len(content.responses))]
+
     def _read(self, fields: Fields, rules: Rules, display_order: Sequence[int]) -> dict[str, Any]:
         mark_by_place = {
             place: vote_form_fields.read_mark(fields.get(f"mark{at}", ""), rules.form, key("rate every picture"))
@@ -186,6 +214,7 @@ class Rate(Kind):
 
 
 class _YesNo(Kind):
+    has_scale = False
     question: ClassVar[str]
     answer_field: ClassVar[str]
 
@@ -217,6 +246,14 @@ class Agree(_YesNo):
         if len(content.responses) != 1:
             raise InputError(Note("web.wrong.an-agree-task-shows-one", n=len(content.responses)))
 
+    def _form_fields(self, rules: Rules, content: Content) -> list[FormField]:
+        grades = tuple(str(grade) for grade in range(1, 6))
+        return [
+            FormField("agree", self.question, _YES_OR_NO),
+            FormField("grade", "how good are the reasons?", grades),
+            FormField("hallucination", "does it tell of something that is not there?", _YES_OR_NO),
+        ]
+
     def _read(self, fields: Fields, rules: Rules, display_order: Sequence[int]) -> dict[str, Any]:
         grades = rubric.REVIEW_BALLOTS[rubric.REASONS]
         return {
@@ -243,6 +280,14 @@ class Verify(_YesNo):
     does = key("A reference; people say whether it follows its instruction, and whose fault it is if not.")
     question, answer_field = key("does the reference follow the instruction?"), "follows"
     plain_fields = ("follows", "fault", "complaint")
+
+    def _form_fields(self, rules: Rules, content: Content) -> list[FormField]:
+        if_not = ("follows", "no")
+        return [
+            FormField("follows", self.question, _YES_OR_NO),
+            FormField("fault", "whose fault is it?", FAULTY, only_if=if_not),
+            FormField("complaint", "what is wrong?", tuple(COMPLAINTS), is_required=False, only_if=if_not),
+        ]
 
     def _read(self, fields: Fields, rules: Rules, display_order: Sequence[int]) -> dict[str, Any]:
         follows = vote_form_fields.read_yes_no(fields, "follows", self.question)
@@ -280,6 +325,12 @@ class Rewrite(_YesNo):
     question, answer_field = key("does it ask the same?"), "same"
     plain_fields = ("same", "text")
 
+    def _form_fields(self, rules: Rules, content: Content) -> list[FormField]:
+        return [
+            FormField("same", self.question, _YES_OR_NO),
+            FormField("text", "the reworded question, corrected if necessary"),
+        ]
+
     def _read(self, fields: Fields, rules: Rules, display_order: Sequence[int]) -> dict[str, Any]:
         return {
             "same": vote_form_fields.read_yes_no(fields, "same", self.question),
@@ -292,12 +343,32 @@ class Write(Kind):
 
     name, title, ballot = "write", key("Write"), YES_NO.spec
     does = key("A picture; people write an instruction and a caption, or the reference answer.")
+    has_scale = False
     texts, usual, brings = ("instruction", "caption", "reference"), ("instruction", "caption"), "picture"
     """Texts that a campaign may ask for, the default ones, and the option for people's own pictures."""
 
     def check(self, rules: Rules, content: Content) -> None:
         if content.responses:
             raise InputError(Note("web.wrong.a-write-task-shows-an", n=len(content.responses)))
+
+    def _form_fields(self, rules: Rules, content: Content) -> list[FormField]:
+        requested_texts = rules.options.get("texts", self.usual)
+        pictures = len(content.item.turns[-1].pictures)
+        caption_names = ["caption", *(f"caption{place}" for place in range(2, len(content.item.pictures) + 1))]
+        picture_names = [self.brings, *(f"{self.brings}{place}" for place in range(2, pictures + 1))]
+        names = {"caption": caption_names, self.brings: picture_names}
+        questions = {
+            "instruction": "a new instruction of this family for this picture",
+            "caption": "a caption that lets a person who cannot see the picture answer",
+            "reference": "the answer to the question, complete enough to mark other answers without the picture",
+            self.brings: "the digest of a picture of your own, from POST /pictures",
+        }
+        return [
+            FormField(name, questions[text])
+            for text in (*self.texts, self.brings)
+            if text in requested_texts
+            for name in names.get(text, [text])
+        ]
 
     def _read(self, fields: Fields, rules: Rules, display_order: Sequence[int]) -> dict[str, Any]:
         requested_texts = rules.options.get("texts", self.usual)

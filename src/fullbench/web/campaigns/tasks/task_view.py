@@ -19,7 +19,7 @@ from fullbench.studies.authoring.human_review_of_rewordings_and_references impor
 from fullbench.web.campaigns.campaigns import Campaign
 from fullbench.web.campaigns.tasks.shipped_guidelines_and_scale_anchors import scale_anchors
 from fullbench.web.campaigns.tasks.task_content import parts_from_json
-from fullbench.web.campaigns.tasks.task_kind_base import Rules
+from fullbench.web.campaigns.tasks.task_kind_base import FormField, Rules
 from fullbench.web.campaigns.tasks.task_kinds import FAULTY, Write
 from fullbench.web.campaigns.votes.task_queue import Lease
 from fullbench.web.picture_checks_storage_and_serving import picture_url, unveiled_url
@@ -80,11 +80,15 @@ class TaskView:
     fields: Mapping[str, str]
     about: Mapping[str, Any]
     criterion: str = ""
+    criterion_rules: str = ""
+    """What the criterion means, or the rules of the item's task, in the annotator's language."""
     reference: str = ""
     captions: tuple[str, ...] = ()
     guideline: str = ""
     quick: bool = False
     """Whether choosing sends the vote."""
+    form: tuple[FormField, ...] = ()
+    """Fields of the vote, with the values that each may have."""
     is_interleaved: bool = False
     """Whether the parts of the question keep their places on the page."""
 
@@ -101,19 +105,22 @@ class TaskView:
 
     def json(self) -> dict[str, Any]:
         """Return the view as JSON for the API."""
+        grades = self.about.get("grades", self.scale)
+        meanings = {point.value: point.anchor for point in grades if point.anchor}
         return {
             "lease": self.lease,
             "kind": self.kind,
             "revision": self.revision,
             "turns": [{"role": role, "parts": [_piece_json(piece) for piece in pieces]} for role, pieces in self.turns],
-            "responses": [
-                {"letter": candidate.letter, "parts": [_piece_json(p) for p in candidate.pieces]}
-                for candidate in self.candidates
-            ],
+            "responses": [_candidate_json(candidate) for candidate in self.candidates],
+            "judged": [_candidate_json(candidate) for candidate in self.about.get("judged", ())],
+            "verdict": self.about.get("verdict", ""),
+            "form": [field.json(meanings) for field in self.form],
             "scale": [point.value for point in self.scale],
-            "anchors": {point.value: point.anchor for point in self.scale if point.anchor},
+            "anchors": meanings,
             "fields": dict(self.fields),
             "criterion": self.criterion,
+            "criterion_rules": self.criterion_rules,
             "reference": self.reference,
             "captions": list(self.captions),
             "texts": list(self.about.get("texts", ())),
@@ -136,7 +143,7 @@ def build_task_view(campaign: Campaign, lease: Lease, language: Language = "en")
         lease.revision,
         tuple(_turn_pieces(item, captions if item.is_interleaved else ())),
         tuple(_candidate_from_response(place, item, response) for place, response in enumerate(responses)),
-        add_anchors(ballot_scale(campaign.rules, language), guideline),
+        add_anchors(ballot_scale(campaign.rules, language), guideline) if campaign.kind.has_scale else (),
         dict(lease.draft) if lease.draft is not None else answer_fields,
         _extra_values(campaign, content.about, guideline)
         | (
@@ -145,10 +152,12 @@ def build_task_view(campaign: Campaign, lease: Lease, language: Language = "en")
             else {}
         ),
         criterion,
+        campaign.criterion_rules(criterion, item.tags.get("task", ""), language),
         item.reference or "" if campaign.rules.options.get("reference") else "",
         captions,
         campaign.guideline,
         campaign.is_quick,
+        tuple(campaign.kind.form_fields(campaign.rules, content)),
         item.is_interleaved,
     )
 
@@ -233,6 +242,10 @@ def _pieces_from_parts(parts: Sequence[Part], tags: Mapping[str, str] | None = N
         )
         for part in parts
     )
+
+
+def _candidate_json(candidate: Candidate) -> dict[str, Any]:
+    return {"letter": candidate.letter, "parts": [_piece_json(piece) for piece in candidate.pieces]}
 
 
 def _piece_json(piece: Piece) -> dict[str, str]:
