@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from fullbench.web.site_settings_and_worker_transfer import Settings
 from fullbench.web.words import key
 
 FILES = ("items", "responses", "queue", "gold", "qualify", "separate")
-SWITCHES = ("reason", "reference", "confirm", "assigned", "results")
+SWITCHES = ("reason", "reference", "confirm", "assigned", "results", "show_pay")
 TABLES = chunked_upload.ROWS[1:]
 """Suffixes of row files other than JSON lines."""
 NAMING = {"picture", "pictures", "image", "images", "path"}
@@ -87,6 +88,8 @@ def parse_plan(fields: Mapping[str, str]) -> CampaignPlan:
         options["paper"] = paper
     if pay := fields.get("pay", "").strip():
         options["pay"] = parse_wage(pay)
+    if deadline := parse_deadline(fields.get("deadline", "")):
+        options["deadline"] = deadline
     if kind == "write":
         requested_texts = [name for name in Write.texts if fields.get(f"texts_{name}")] or list(Write.usual)
         options["texts"] = [*requested_texts, *([Write.brings] if fields.get(f"texts_{Write.brings}") else [])]
@@ -116,6 +119,14 @@ def parse_wage(text: str) -> float:
     if not 0 <= amount <= 10_000:
         raise InputError(key("The pay for an hour is a number from 0 to 10,000."))
     return amount
+
+
+def parse_deadline(text: str) -> str:
+    """Return a deadline as a date of ISO 8601; empty if there is none."""
+    try:
+        return date.fromisoformat(text.strip()).isoformat() if text.strip() else ""
+    except ValueError as error:
+        raise InputError(key("The deadline is a date such as 2027-01-31.")) from error
 
 
 def _parse_whole_number(fields: Mapping[str, str], name: str, default: int) -> int:
