@@ -76,7 +76,7 @@ def main() -> None:
 
 def readme() -> str:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    text = text.replace("](docs/papers)", "](papers/mllm_judge.md)")
+    text = text.replace("](docs/papers)", "](papers/mllm_judge.md)").replace("[中文](README.zh.md) · ", "")
     return text.replace("](docs/", "](")
 
 

@@ -86,7 +86,7 @@ def test_what_was_taken_as_one_is_counted(cli, tmp_path, notes):
     for why in (
         "further answers of a model to the same question: taken as its next samples   1",
         "further annotations of the same two answers: taken as next trials            1",
-        "annotations of an answer beside itself                                       1",
+        "annotations that compare an answer with itself                               1",
         "annotations without a preference                                             3",
     ):
         assert why in out + err, out + err

@@ -183,7 +183,7 @@ def test_sheets_without_their_benchmark_say_that_pictures_are_missing(cli, kit):
         f"MMBench_DEV_CN.tsv, index {n}" for n in range(3)
     }
     code, out, _ = cli("import", "vlmevalkit", sheets, "--out", "o")
-    assert (code, "put the benchmark's .tsv beside them" in out) == (0, True)
+    assert (code, "put the benchmark's .tsv next to them" in out) == (0, True)
     alone = kit.parent / "llava_v1.5_7b_MMBench_DEV_CN.xlsx"
     alone.write_bytes((sheets / alone.name).read_bytes())
     code, _, err = cli("import", "vlmevalkit", alone, "--out", "p")

@@ -171,6 +171,12 @@ def test_games_without_prompts_take_texts_from_questions_and_answers(tmp_path):
         "games without the question and both answers: left out": 2,
         "answers without a judgment": 1,
     }
+    for file in bench.rglob("m.jsonl"):
+        if file.parent.name == "judge":
+            file.unlink()
+    data = import_judged_games(tmp_path, {})
+    assert (len(data.record.items), len(data.record.responses), len(data.record)) == (2, 2, 0)
+    assert left_out(data) == {"answers to questions that are not here": 1}
 
 
 def test_helpsteer(tmp_path):

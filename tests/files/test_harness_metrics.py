@@ -62,7 +62,7 @@ def test_results_beside_samples_say_what_filters_metrics_and_pictures_are(cli, r
     assert code == 0, err
     said = " ".join(out.split())
     assert "values of wer in colours, of which less is better: taken with a minus, on the scale from -1 to 0" in said
-    assert left_out(out)["rows of a further filter: their marks stand beside the answer of the first"] == 8
+    assert left_out(out)["rows of a further filter: their marks belong to the answer of the first"] == 8
 
 
 def test_without_results_filters_have_numbers_and_pictures_are_not_known(cli, run):

@@ -291,6 +291,18 @@ def test_an_import_can_be_repeated_and_its_study_run(cli, tmp_path):
     assert cells(tables_of(out)[name], "weighted win rate") == pytest.approx(wins)
 
 
+def test_a_ledger_that_refuses_an_import_leaves_no_folder_behind(cli, tmp_path):
+    write_arena(tmp_path / "data")
+    ledger = ("--ledger", "l.ledger", "--study", "one")
+    assert cli("import", "data", *ledger, "--out", "first")[0] == 0
+    assert 'ledger = "../l.ledger"' in (tmp_path / "first" / "study.toml").read_text(encoding="utf-8")
+    file = tmp_path / "data" / "clean_battle_conv.json"
+    file.write_text(file.read_text(encoding="utf-8").replace("strong says 5", "another answer"), encoding="utf-8")
+    code, out, err = cli("import", "data", *ledger, "--out", "second")
+    assert (code, out, "answered item 'b5' differently before" in err) == (2, "", True), err
+    assert not (tmp_path / "second").exists()
+
+
 def test_several_files_and_folders_in_one_call(cli, tmp_path):
     write_inspect(tmp_path / "logs")
     (tmp_path / "more").mkdir()
@@ -372,3 +384,19 @@ def test_pictures_with_addresses_are_downloaded_on_request(cli, tmp_path, monkey
     assert code == 0, err
     with Ledger(tmp_path / "web.ledger", read_only=True) as book:
         assert {item.pictures[0].data() for item in book.items()} == {png()}
+
+
+def test_an_import_of_two_judges_says_how_often_they_agree(cli, tmp_path):
+    draw = random.Random(2)
+    choices = {judge: [1 + (draw.random() > error) for _ in range(30)] for judge, error in (("j1", 0.1), ("j2", 0.3))}
+    rows = [
+        {"instruction": f"Q{n}?", "output_1": f"a{n}", "generator_1": "weak", "output_2": f"b{n}",
+         "generator_2": "strong", "annotator": judge, "preference": preference}
+        for judge, preferences in choices.items() for n, preference in enumerate(preferences)
+    ]  # fmt: skip
+    (tmp_path / "two.json").write_text(json.dumps(rows), encoding="utf-8")
+    code, out, err = cli("import", "two.json", "--ledger", "l.ledger", "--report", "p.html")
+    assert code == 0, err
+    same = fmean(one == other for one, other in zip(*choices.values(), strict=True))
+    assert f"pairs   {same:.2f} [" in out.partition("Agreement between judges")[2]
+    assert "Agreement between judges" in (tmp_path / "p.html").read_text(encoding="utf-8")

@@ -90,7 +90,7 @@ def test_missing_files_name_what_is_there():
 
 def test_imports_say_what_they_read():
     assert "write them as one array" in refusal("import", "alpaca", "items.jsonl", "--out", "o")
-    assert "One file or folder is read at a time; found 2" in refusal("import", "alpaca", "a", "b", "--out", "o")
+    assert "a: No such file or folder." in refusal("import", "alpaca", "a", "b", "--out", "o")
 
 
 def test_score_models_without_their_packages_are_refused_before_a_server_or_plan(monkeypatch: pytest.MonkeyPatch):

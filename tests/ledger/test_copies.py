@@ -18,7 +18,10 @@ from fullbench import Ledger
 from fullbench.cli.all_commands import app
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError, LedgerError
+from fullbench.ledger.integrity.row_chain import Chain
 from fullbench.ledger.sqlite import missing_write_ahead_log_marks
+from fullbench.ledger.sqlite.connection import SqliteConnection
+from fullbench.ledger.sqlite.ledger_file_opening_migration_and_copies import back_up, open_connection
 from tests.ledger.making import case, png, verdict
 from tests.ledger.test_kills_and_full_disks import child
 
@@ -304,3 +307,20 @@ def test_a_copy_into_a_ledger_with_rows_of_its_own_says_that_heads_do_not_hold(t
     with Ledger(tmp_path / "two.ledger", read_only=True) as two:
         assert two.verify() == []
         assert {verdict.judge for verdict in two.verdicts()} == {"one", "two"}
+
+
+def test_a_backup_taken_right_after_a_mark_is_whole(tmp_path):
+    """The writer has committed its mark and not yet the rows behind it: nothing is missing in a copy of that moment."""
+    path, target = tmp_path / "x.ledger", tmp_path / "copy.ledger"
+    with Ledger(path) as ledger:
+        ledger.add(case(1), verdict(1))
+        ledger.flush()
+        other = SqliteConnection(open_connection(path, read_only=False))
+        marks = missing_write_ahead_log_marks
+        chain = Chain.begin()
+        marks.add_marks(other, chain, marks.LOG_BEGUN, [chain.writer])
+        other.close()
+        back_up(path, target)  # the command opens the ledger first, which would explain the mark
+    with Ledger(target, read_only=True) as copy:
+        assert copy.verify() == []
+        assert [found.item for found in copy.verdicts()] == ["item-1"]

@@ -122,7 +122,8 @@ def test_a_run_whose_files_are_damaged_repairs_them_or_stops(seed, tmp_path):
     with FakeServer(says="[[4]]", answers=draw.randrange(4, CASES)) as server:
         run = start_run(tmp_path, server)
         until(lambda: run.poll() is not None or calls(server) >= draw.randrange(1, 5))
-        until(lambda: path.exists() and kept(path) > 0)
+        until(lambda: run.poll() is not None or (path.exists() and kept(path) > 0))
+        assert run.poll() is None, (tmp_path / "log.txt").read_text(encoding="utf-8")
         time.sleep(draw.random() * 0.1)  # any moment will do
         reading = closing(sqlite3.connect(path)) if draw.random() < 0.5 else nullcontext()
         with reading as reader:

@@ -41,7 +41,7 @@ RENAMED_COMMANDS = {
     "check": ("check_of_model_server", "check"),
     "help": ("help_on_commands", "print_help"),
     "init": ("init_study_file_by_interactive_questions", "init"),
-    "import": ("import_to_fullbench_files", "import_files"),
+    "import": ("import_of_other_tools_files", "import_files"),
     "list": ("list_of_plugins", "listing"),
     "power": ("power_of_human_votes", "power"),
     "replay": ("replay_tables_and_page_from_ledger", "replay"),

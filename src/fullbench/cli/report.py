@@ -252,7 +252,7 @@ def _open_source(store: LedgerOptions, files: Study) -> Iterator[tuple[Ledger, l
     if files.responses is not None:
         raise InputError("No items given. Add --items FILE next to --responses.")
     with store.read() as book:
-        yield book, _load_new_verdicts(files, book)
+        yield book, _load_new_verdicts(files, book, store.study)
 
 
 @contextmanager
@@ -278,7 +278,7 @@ def _ledger_from_files(files: Study) -> Iterator[Ledger]:
     print_message(*study_run.messages)
 
 
-def _load_new_verdicts(files: Study, book: Ledger) -> list[Verdict]:
+def _load_new_verdicts(files: Study, book: Ledger, study: str | None) -> list[Verdict]:
     """Return the labels and verdicts of files that are new or changed: each person or judge counts once."""
     from fullbench.studies.run.study_items_responses_and_labels import (
         StudyInputs,
@@ -293,8 +293,8 @@ def _load_new_verdicts(files: Study, book: Ledger) -> list[Verdict]:
     print_message(*existing.messages, *changed_label_messages(str(files.labels), changed_count))
     if not existing.verdicts:
         return labels
-    study = book.one_study()
-    inputs = StudyInputs(list(book.items(study=study)), list(book.responses(study=study)))
+    name = book.one_study(study)
+    inputs = StudyInputs(list(book.items(study=name)), list(book.responses(study=name)))
     add_imported_verdicts(inputs, existing.verdicts)
     verdicts, changed_count = find_new_labels(inputs.labels, book)
     place = " and ".join(map(str, files.verdict_files))

@@ -91,12 +91,12 @@ def test_sentences_answer_who_leads_whom_to_trust_and_what_is_missing() -> None:
     tables = standard_verdict_tables.verdict_tables(Made(judges).record())
     assert [str(sentence) for sentence in sentences_of(tables)] == [
         "ann leads (by people's votes); cid is last.",
-        "Judges: reliable - sharp; not usable - fixed (not better than a constant verdict).",
-        "Limits: 40 items; intervals assume that items were drawn at random.",
+        "Trust in judges: reliable - sharp; not usable - fixed (not better than a constant verdict).",
+        "Limits: 40 items; no verdict is missing; intervals assume that items were drawn at random.",
     ]
     assert tables[0].column("tier") == ["1", "2", "3"]
     alone = standard_verdict_tables.verdict_tables(Made(judges, {"ann": 0.0, "bob": 0.0}, items=3, voted=0).record())
     assert next(str(sentence) for sentence in sentences_of(alone)) == (
-        "2 contestants cannot be distinguished (by judge fixed only)."
+        "2 contestants cannot be distinguished (based on judge fixed only)."
     )
     assert alone[0].column("tier") == ["1", "1"]

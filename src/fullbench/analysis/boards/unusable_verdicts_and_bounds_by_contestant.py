@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 
@@ -25,8 +26,6 @@ from fullbench.stats.people.voted_versus_unvoted_row_test import differing_varia
 
 _SHOWN = 3
 """Contestants that the note names."""
-
-Labels = tuple[str, ...]
 
 
 def unusable_counts(columns: Columns) -> dict[str, int]:
@@ -46,7 +45,9 @@ def unusable_verdicts(columns: Columns) -> list[tuple[str, list[str]]]:
     return [(items[code], shown[start[row] : start[row + 1]]) for row, code in enumerate(part.item.tolist())]
 
 
-def unusable_counts_of_pairs(verdicts: Sequence[tuple[str, Sequence[str]]], names: Sequence[str]) -> Counter[Labels]:
+def unusable_counts_of_pairs(
+    verdicts: Sequence[tuple[str, Sequence[str]]], names: Sequence[str]
+) -> Counter[tuple[str, str]]:
     """Return the number of unusable verdicts that a match of two contestants lacks.
 
     These are verdicts that show both of them, or that mark a single response of one of them.
@@ -57,20 +58,16 @@ def unusable_counts_of_pairs(verdicts: Sequence[tuple[str, Sequence[str]]], name
     return counts
 
 
-def with_unusable_column(
-    table: Table, counts: Mapping[str, int] | Mapping[Labels, int], labels: Sequence[str] = ("contestant",)
-) -> Table:
+def with_unusable_column(table: Table, counts: Mapping[Any, int], labels: Sequence[str] = ("contestant",)) -> Table:
     """Add a last column with the unusable verdicts behind each row, if there are any.
 
     Args:
         table: Table with a row for each contestant, or for each combination of the labels.
-        counts: Unusable verdicts by contestant, or by the values of several labels.
+        counts: Unusable verdicts by contestant, or by a tuple with the values of several labels.
         labels: Columns that say which verdicts a row is about.
     """
-    by_row = [
-        counts.get(row[0] if len(row) == 1 else row, 0)  # type: ignore[call-overload]
-        for row in zip(*(map(str, table.column(label)) for label in labels), strict=True)
-    ]
+    keys = zip(*(map(str, table.column(label)) for label in labels), strict=True)
+    by_row = [counts.get(key if len(labels) > 1 else key[0], 0) for key in keys]
     if not any(by_row):
         return table
     rows = [[*row, count] for row, count in zip(table.rows, by_row, strict=True)]

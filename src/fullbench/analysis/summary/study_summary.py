@@ -262,8 +262,9 @@ def trust_text(trusts: Sequence[Trust]) -> str:
         if len(reasons) > 1:  # say at least what all have in common
             reasons = list(dict.fromkeys(one.reasons[0] if one.reasons else "" for one in of_word))
         if len(names) == len(judges) and len(names) > _MOST_NAMES:
-            text: str = Note(
-                "summary.all-judges-except-baselines" if has_baselines else "summary.all-judges", n=len(names)
+            n = len(names)
+            text: str = (
+                Note("summary.all-judges-except-baselines", n=n) if has_baselines else Note("summary.all-judges", n=n)
             )
         else:
             text = join_names(names)

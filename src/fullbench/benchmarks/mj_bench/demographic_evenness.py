@@ -15,6 +15,7 @@ from itertools import product
 from statistics import fmean
 
 import numpy as np
+import numpy.typing as npt
 
 from fullbench.analysis.item_clustered_means_and_shares import Gaps
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import AXES, SHORT_SCALE_NAMES
@@ -163,16 +164,17 @@ def class_table(scores_by_judge: ScoresByJudge, classes: Mapping[str, str]) -> T
     gaps, left_out = Gaps(), _LeftOutNotes()
     rows: list[list[Cell]] = []
     for (judge, ballot), judge_scores in scores_by_judge.items():
-        stretched = min_max(judge_scores.scores)
         owners = np.array([classes.get(item, "") for item in judge_scores.items])
         items = np.array(judge_scores.items)
         for name in sorted(set(owners) - {""}):
             part = owners == name
-            cells: list[Cell] = []
-            for metric_name, metric in EVENNESS_METRICS.items():
-                cell_label = f"{judge}, {ballot}, {name}, {metric_name}"
-                group_values = left_out.note_missing(cell_label, by_group(metric, stretched[part], items[part]))
-                cells.append(gaps.cell(cell_label, group_values.mean))
+            cells = [
+                gaps.cell(
+                    f"{judge}, {ballot}, {name}, {metric_name}",
+                    partial(_class_evenness, judge_scores, part, metric, left_out, f"{judge}, {ballot}, {name}"),
+                )
+                for metric_name, metric in EVENNESS_METRICS.items()
+            ]
             rows.append([judge, ballot, name, *cells, len(set(items[part])), int(part.sum())])
     columns = table_columns("judge", "scale", "sub-category", *EVENNESS_METRICS, "items", "n")
     notes = (Note("mj-bench.evenness.classes"), *left_out.notes, *gaps.notes)
@@ -180,6 +182,13 @@ def class_table(scores_by_judge: ScoresByJudge, classes: Mapping[str, str]) -> T
     title = Note("mj-bench.evenness.title.by-class")
     shown_rows = rows if len({row[2] for row in rows}) > 1 else []
     return Table("evenness by class", title, columns, shown_rows, notes, {}, hint)
+
+
+def _class_evenness(
+    judge_scores: JudgeScores, part: npt.NDArray[np.bool_], metric: Evenness, left_out: _LeftOutNotes, cell_label: str
+) -> float:
+    items = np.array(judge_scores.items)[part]
+    return left_out.note_missing(cell_label, by_group(metric, min_max(judge_scores.scores)[part], items)).mean()
 
 
 WeightedValues = tuple[GroupValues, Mapping[str, float]]

@@ -82,7 +82,7 @@ def import_alpaca_eval(path: Path, options: Mapping[str, str]) -> LoadedData:
         if len(shown_responses) == 1:
             continue
         if shown_responses[0] == shown_responses[1]:
-            builder.leave_out("annotations of an answer beside itself")
+            builder.leave_out("annotations that compare an answer with itself")
         elif share is None:
             builder.leave_out("annotations without a preference")
         else:

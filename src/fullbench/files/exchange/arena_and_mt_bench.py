@@ -122,7 +122,7 @@ def _parse_match(
             return first_talk[:-1], (first_talk[-1].parts, second_talk[-1].parts)
         user_turns = [tuple(turn for turn in talk if turn.role != "assistant") for talk in (first_talk, second_talk)]
         if list(map(_turn_content, user_turns[0])) != list(map(_turn_content, user_turns[1])):
-            builder.leave_out("battles whose two conversations ask different things")
+            builder.leave_out("matches whose two conversations have different questions")
             return None
         reply_parts = [
             tuple(part for turn in talk if turn.role == "assistant" for part in turn.parts)

@@ -132,7 +132,9 @@ def import_judged_games(path: Path, options: Mapping[str, str]) -> LoadedData:
     # Later, since other games of the same questions name their pictures.
     for file, line, row in incomplete:
         _add_games(builder, texts, row, options, file=file, line=line, from_files=True)
-    if builder.items:
+    if not judgments:
+        _add_texts(builder, texts)
+    elif builder.items:
         judged = {(item, who) for item, who, _ in builder.responses}
         builder.leave_out("answers without a judgment", len(texts.answers.keys() - judged))
         lacking = sum(WITHOUT_PICTURES in item.tags for item in builder.items.values())
@@ -141,6 +143,17 @@ def import_judged_games(path: Path, options: Mapping[str, str]) -> LoadedData:
 
 
 _MOST_FOREIGN_ROWS = 100
+
+
+def _add_texts(builder: RecordBuilder, texts: _Texts) -> None:
+    """Add questions and answers that nobody has judged yet."""
+    for name, question in texts.questions.items():
+        builder.add_item(Item(name, (Turn("user", (question,)),)))
+    for (name, model), answer in texts.answers.items():
+        if name in builder.items:
+            builder.add_response(name, model, (answer,))
+        else:
+            builder.leave_out("answers to questions that are not here")
 
 
 def _add_games(

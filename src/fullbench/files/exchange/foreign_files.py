@@ -19,26 +19,34 @@ Importer = Callable[[Path, Mapping[str, str]], LoadedData]
 
 
 @dataclass(frozen=True)
-class ForeignData:
-    """What was read from foreign files, and what was not."""
+class ForeignFiles:
+    """Files of one format, and the files next to them that are not read."""
 
     kinds: tuple[str, ...]
     """Names of the importer."""
-    data: LoadedData
+    importer: Importer
+    place: Path
+    """The file, the folder, or the folder that all are in."""
     files: tuple[Path, ...] = ()
-    """The files of its format; empty if the importer looked for them itself."""
+    """The files of the format; empty if the importer looks for them itself."""
     skipped: tuple[Path, ...] = ()
     """Files with data of another format."""
     others: int = 0
     """Number of files whose suffix no importer reads, such as pictures and texts."""
 
+    def load(self, options: Mapping[str, str]) -> LoadedData:
+        """Read the files with these options of the importer."""
+        if not self.files or self.files == (self.place,):
+            return self.importer(self.place, options)
+        with select_files(self.files):
+            return self.importer(self.place, options)
 
-def load_foreign_files(paths: Sequence[Path], options: Mapping[str, str], kind: str | None = None) -> ForeignData:
-    """Read files and folders of another tool. In folders, files of other formats are skipped and counted.
+
+def find_foreign_files(paths: Sequence[Path], kind: str | None = None) -> ForeignFiles:
+    """Return the files of another tool, and their importer. In folders, files of other formats are skipped.
 
     Args:
         paths: Files and folders.
-        options: Options of the importer.
         kind: Name of the importer; None to detect it.
     """
     for path in paths:
@@ -56,22 +64,13 @@ def load_foreign_files(paths: Sequence[Path], options: Mapping[str, str], kind: 
         if hook is None and len(paths) > 1:
             raise InputError(f"The importer {kind!r} reads one file or folder. Put the files into one folder.")
         if hook is None or not folder_files:
-            claimed = named_files if len(paths) > 1 else []
-            return ForeignData(kinds, _call_importer(importer, place, options, claimed), tuple(claimed))
+            return ForeignFiles(kinds, importer, place, tuple(named_files) if len(paths) > 1 else ())
         claimed = [file for file in candidates if hook(FileHead(file))]
         if not claimed and not named_files:
             raise InputError(_no_file_text(kind, candidates), path=place)
     files = list(dict.fromkeys([*(file for file in named_files if kind or file in claimed), *claimed]))
     skipped = [file for file in [*named_files, *candidates] if file not in set(files)]
-    data = _call_importer(importer, place, options, [] if files == list(paths) and len(files) == 1 else files)
-    return ForeignData(kinds, data, tuple(files), tuple(skipped), len(folder_files) - len(candidates))
-
-
-def _call_importer(importer: Importer, place: Path, options: Mapping[str, str], files: Sequence[Path]) -> LoadedData:
-    if not files:
-        return importer(place, options)
-    with select_files(files):
-        return importer(place, options)
+    return ForeignFiles(kinds, importer, place, tuple(files), tuple(skipped), len(folder_files) - len(candidates))
 
 
 def _suffix_of(file: Path) -> str:

@@ -103,7 +103,7 @@ def _add_review(
         builder.leave_out("reviews of answers that are not here")
         return
     if first == second:
-        builder.leave_out("reviews of an answer beside itself")
+        builder.leave_out("reviews that compare an answer with itself")
         return
     scores = [number_of(score) for score in as_list(row.get("tuple", row.get("score")))]
     is_readable = len(scores) == len(pair) and all(score is not None and 0 <= score <= _HIGHEST for score in scores)

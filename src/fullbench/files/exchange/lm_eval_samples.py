@@ -63,7 +63,7 @@ def import_lm_eval(path: Path, options: Mapping[str, str]) -> LoadedData:
         before = answers_by_item.setdefault((file, item), [])
         filters = "filter" not in row and before  # lmms-eval repeats the answer for its next filter
         if filters:
-            builder.leave_out("rows of a further filter: their marks stand beside the answer of the first")
+            builder.leave_out("rows of a further filter: their marks belong to the answer of the first")
             shown_response = before[0]
         else:
             text = weighed_options[2] if weighed_options else _answer_text(builder, row)

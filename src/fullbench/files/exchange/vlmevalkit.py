@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.verdict import Fault
-from fullbench.errors import InputError, require_extra
+from fullbench.errors import FullbenchError, InputError, require_extra
 from fullbench.files.bounded_archives import TooMuchUnpacked, copy_archive
 from fullbench.files.exchange.format_detection import FileHead, detected_by
 from fullbench.files.exchange.harness_metrics_as_marks import Measures, number_of
@@ -55,7 +55,10 @@ _SUBJECT_COLUMNS = {
 def is_vlmevalkit_file(head: FileHead) -> bool:
     """Return True for benchmark tables (.tsv) and sheets of predictions."""
     if head.suffix == ".xlsx":
-        return True
+        try:
+            return "prediction" in next(iter(sheet_rows(head.path)))[1]
+        except FullbenchError:  # broken, or without the package: the name is MODEL_BENCHMARK, and the import says why
+            return "_" in head.path.stem
     return head.has("index") and (head.has("prediction") or (head.suffix == ".tsv" and head.has("question")))
 
 
@@ -150,7 +153,7 @@ class _SheetImporter:
                 f"{benchmark}/{index}" if self.several else index, row, self.pictures.get(place), file
             )
             if not item.pictures and benchmark not in self.tables:
-                self.builder.leave_out("pictures that the sheets do not hold: put the benchmark's .tsv beside them")
+                self.builder.leave_out("pictures that the sheets do not hold: put the benchmark's .tsv next to them")
                 item = replace(item, tags={**item.tags, WITHOUT_PICTURES: f"{benchmark}.tsv, index {index}"})
             elif WITHOUT_PICTURES in item.tags:
                 self.builder.leave_out("items with pictures that the table names and that are not there")

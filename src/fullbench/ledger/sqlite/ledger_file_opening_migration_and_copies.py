@@ -12,6 +12,7 @@ import os
 import secrets
 import sqlite3
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from itertools import count
@@ -161,6 +162,7 @@ def _refuse_foreign_file(path: Path) -> None:
     if not path.is_file() or size == 0:
         kind = "an empty file" if path.is_file() else "no regular file"
         raise LedgerError(f"{path}: this is {kind}, not a ledger; it was left untouched: name another path")
+    has_log = _has_log(path)  # before the file is read: the end of a checkpoint may delete it
     try:
         application, version = _read_header(path)
     except sqlite3.DatabaseError as error:
@@ -169,7 +171,7 @@ def _refuse_foreign_file(path: Path) -> None:
                 f"{path}: this is a file of another kind, not a ledger; it was left untouched: name another path"
             ) from error
         # With a log, the main file may be in the middle of a checkpoint: the real opening decides.
-        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CORRUPT or _has_log(path):
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CORRUPT or has_log or _has_log(path):
             return
         raise LedgerError(
             f"{path}: the ledger is cut short or damaged ({size:,} bytes are there); take a copy from a backup, or "
@@ -228,13 +230,27 @@ def _back_up(path: Path, version: int) -> Path:
 def back_up(path: Path, target: Path) -> None:
     """Write a consistent copy, completely or not at all, while others may write to the ledger."""
     with closing(open_connection(path, read_only=True)) as source:
+        for _ in range(_MARK_TRIES):
+            source.execute("BEGIN")  # the copy is of this moment
+            if not missing_write_ahead_log_marks.open_marks(SqliteConnection(source)):
+                break
+            source.execute("ROLLBACK")
+            time.sleep(0.05)
         write_copy(source, target)
+
+
+_MARK_TRIES = 20
+"""A mark is the end of a chain for some milliseconds, until its writer commits its next rows."""
 
 
 def write_copy(source: sqlite3.Connection, target: Path) -> None:
     """Copy a connection's file through SQLite, including its log."""
     with write_sqlite_file(target) as copy_connection:
         source.backup(copy_connection)
+        connection = SqliteConnection(copy_connection)
+        if marks := missing_write_ahead_log_marks.open_marks(connection):  # nothing followed them in the log
+            recovered = missing_write_ahead_log_marks.LOG_RECOVERED
+            missing_write_ahead_log_marks.add_marks(connection, Chain.begin(), recovered, marks)
 
 
 @contextmanager

@@ -416,8 +416,9 @@ class Writer:
         ).fetchone()
         if commit_row is None:
             return False
+        number, link = commit_row
         links = read_links(self.connection, self._chain.writer, self._start)
-        self._chain = Chain(self._chain.writer, *commit_row, links)
+        self._chain = Chain(self._chain.writer, number, link, links)
         return True
 
 

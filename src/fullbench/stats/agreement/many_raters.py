@@ -109,7 +109,7 @@ def krippendorff_alpha(
 
 
 def alpha_of_choices(
-    votes: Sequence[Sequence[tuple[float, ...]]], cluster: Sequence[object], **options: Unpack[Options]
+    votes: Sequence[Sequence[tuple[float, ...]]], cluster: Sequence[object], *, resamples: int = 1000, seed: int = 0
 ) -> Estimate:
     """Return Krippendorff's nominal alpha of choices between responses.
 
@@ -125,15 +125,16 @@ def alpha_of_choices(
     0.389
     """
     codes: dict[tuple[float, ...], float] = {}
-    units, marks, labels = [], [], []
+    units: list[int] = []
+    marks: list[float] = []
+    labels: list[str] = []
     for vote_list, label in zip(votes, cluster, strict=True):
         for turn in range(len(vote_list[0])):
             for vote in vote_list:
                 units.append(len(labels))
                 marks.append(codes.setdefault((*vote[turn:], *vote[:turn]), float(len(codes))))
-            labels.append(label)
-    _, label_numbers = label_codes(labels)
-    found = krippendorff_alpha(units, marks, **{**options, "cluster": label_numbers})
+            labels.append(str(label))
+    found = krippendorff_alpha(units, marks, cluster=labels, resamples=resamples, seed=seed)
     return replace(found, n=sum(len(vote_list) > 1 for vote_list in votes))
 
 

@@ -12,6 +12,7 @@ from fullbench.errors import InputError
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaign_tables import slots, tasks, votes
 from fullbench.web.campaigns.votes import task_queue, vote_storage
+from fullbench.web.campaigns.votes.progress_annotator_agreement_and_joined_votes import task_items
 from fullbench.web.campaigns.votes.task_queue import AnnotatorContext, Lease, LeaseGone, NoTask
 from fullbench.web.campaigns.votes.vote_storage import VoteConflict
 from fullbench.web.database import write_transaction
@@ -63,6 +64,8 @@ def test_everybody_votes_once_on_each_task_until_all_have_their_votes(engine):
     assert work(engine, study, "eve") == []
     assert take(engine, study, "eve") == NoTask("done")
     assert set(Counter(row.task for row in counted(engine)).values()) == {2}
+    with write_transaction(engine) as connection:
+        assert sorted(task_items(connection, study).values()) == [f"item-{n}" for n in range(5)]
 
 
 def test_who_has_voted_on_all_they_may_is_done_and_does_not_wait_for_others(engine):

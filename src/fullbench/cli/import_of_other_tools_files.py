@@ -24,12 +24,16 @@ from fullbench.errors import InputError
 from fullbench.number_agreement import agree_with_one
 
 if TYPE_CHECKING:
-    from fullbench.files.exchange.foreign_files import ForeignData
+    from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
+    from fullbench.core.table import Table
+    from fullbench.files.exchange.foreign_files import ForeignFiles
     from fullbench.studies.run.base_run import StudyResult
     from fullbench.studies.run.study_items_responses_and_labels import StudyInputs
     from fullbench.studies.study_file import Study
 
 STUDY_LEDGER = "study.ledger"
+_MOST_PAIRS = 6
+"""Pairs of judges whose agreement is printed next to the summary; more are in --all and on the page."""
 
 
 @options(
@@ -70,7 +74,7 @@ def import_files(
 
         fullbench import huggingface data.parquet --out mine --option question=prompt --option response.gpt-4o=answer
     """
-    from fullbench.files.exchange.foreign_files import load_foreign_files
+    from fullbench.files.exchange.foreign_files import find_foreign_files
     from fullbench.files.items_from_picture_folder import check_new
     from fullbench.reports.atomic_write import check_page
     from fullbench.studies.exchange.runnable_study_export import export_study
@@ -83,30 +87,38 @@ def import_files(
         check_new(out)
     if report is not None:
         check_page(report)
+    foreign_files = find_foreign_files(files, kind)
+    _print_files(foreign_files, kind)
     with inputs.allow_pictures():
-        foreign = load_foreign_files(files, dict(option.split("=", 1) for option in extra_options or ()), kind)
-    record = foreign.data.record
-    _print_files(foreign, kind)
-    name = store.study or (out or _common_name(files)).name
+        data = foreign_files.load(dict(option.split("=", 1) for option in extra_options or ()))
+    record = data.record
+    name = store.study or (out or _common_name(files)).name or "imported"
     has_named_ledger = was_given(context, "ledger")
     ledger = store.ledger if out is None or has_named_ledger else str(out / STUDY_LEDGER)
+    # A ledger that is named may refuse the data, and must do so before any file is written.
+    study_result = None
+    if has_named_ledger and len(record):
+        study_result = _store(data, replace(store, ledger=ledger), name, with_texts=report is not None)
     if out is not None:
         study_ledger = _path_from(out, ledger) if has_named_ledger else STUDY_LEDGER
         counts = export_study(record, out, benchmark=None, name=name, ledger=study_ledger)
         print_message(f"Written to {out}: {agree_with_one(_count_text(counts))}.")
     if not len(record):
-        _end_without_verdicts(foreign, out)
+        _end_without_verdicts(data, out)
         return
-    study_result = _store(foreign, replace(store, ledger=ledger), name, with_texts=report is not None)
+    if study_result is None:
+        study_result = _store(data, replace(store, ledger=ledger), name, with_texts=report is not None)
+    between_judges = _agreement_between_judges(data)
+    tables = [*study_result.tables, *between_judges, *data.tables]
     if report is not None:
         from fullbench.reports.results_page import write_page
 
-        tables = [*study_result.tables, *foreign.data.tables]
         names = study_result.names
         write_page(name, study_result.record, tables, report, source=study_result.source, names=names)
-    view.print_report([*study_result.tables, *foreign.data.tables], as_json=as_json)
+    view.print_report(tables, as_json=as_json)
     if view.is_default and not as_json:
-        print_tables(foreign.data.tables, as_json=False)
+        short = [table for table in between_judges if len(table.rows) <= _MOST_PAIRS]
+        print_tables([*short, *data.tables], as_json=False)
     if report is not None:
         print_message(f"Page: {report}")
     print_message(*study_result.messages)
@@ -153,7 +165,7 @@ def _count_text(counts: dict[str, int]) -> str:
     return ", ".join(f"{count:,} {what}" for what, count in counts.items())
 
 
-def _print_files(foreign: ForeignData, kind: str | None) -> None:
+def _print_files(foreign: ForeignFiles, kind: str | None) -> None:
     """Print the detected format, and the files that were read or skipped."""
     parts = [f"Format: {' or '.join(foreign.kinds)}"] if kind is None else []
     if len(foreign.files) > 1 or foreign.skipped:
@@ -168,38 +180,47 @@ def _print_files(foreign: ForeignData, kind: str | None) -> None:
         print_message(agree_with_one(f"{'; '.join(parts)}."))
 
 
-def _store(foreign: ForeignData, store: LedgerOptions, name: str, *, with_texts: bool) -> StudyResult:
+def _store(data: LoadedData, store: LedgerOptions, name: str, *, with_texts: bool) -> StudyResult:
     """Store the data in the ledger, and return the tables of the study."""
     from fullbench.studies.run.judging_study_kind import StudyRun
 
-    study, study_inputs = _study_of(foreign, name)
+    study, study_inputs = _study_of(data, name)
     study_run = StudyRun(study, study_inputs)
     with store.open(name) as book:
         return study_run.execute(book, with_texts=with_texts, quiet=True)
 
 
-def _study_of(foreign: ForeignData, name: str) -> tuple[Study, StudyInputs]:
+def _study_of(data: LoadedData, name: str) -> tuple[Study, StudyInputs]:
     from fullbench.core.verdict import PEOPLE
     from fullbench.studies.run.study_items_responses_and_labels import StudyInputs, add_imported_verdicts
     from fullbench.studies.study_file import Study
 
-    record = foreign.data.record
+    record = data.record
     labels = [verdict for verdict in record if verdict.judge == PEOPLE]
     inputs = StudyInputs(list(record.items.values()), list(record.responses.values()), labels)
     add_imported_verdicts(inputs, (verdict for verdict in record if verdict.judge != PEOPLE))
     return Study(name), inputs
 
 
-def _end_without_verdicts(foreign: ForeignData, out: Path | None) -> None:
+def _agreement_between_judges(data: LoadedData) -> list[Table]:
+    """Return how often every two imported judges agree; empty for one judge."""
+    from fullbench.analysis.agreement.between_judges import judge_agreement_table
+    from fullbench.columns.column_builder import columns_from_verdicts
+
+    table = judge_agreement_table(columns_from_verdicts(data.record))
+    return [table] if table.rows else []
+
+
+def _end_without_verdicts(data: LoadedData, out: Path | None) -> None:
     """Say how to continue with items, or items and responses, that nobody judged."""
-    record = foreign.data.record
+    record = data.record
     counts = agree_with_one(_count_text({"items": len(record.items), "responses": len(record.responses)}))
     if out is None:
         raise InputError(
             f"The files have no verdicts ({counts}), so there is nothing to show. Add --out FOLDER to write them as "
             "files, which `fullbench judge` or `fullbench answer` reads."
         )
-    print_tables(foreign.data.tables, as_json=False)
+    print_tables(data.tables, as_json=False)
     if record.responses:
         print_message(f"Next: {command_text('run', out / 'study.toml')}")
         return
