@@ -216,16 +216,6 @@ def test_pictures_are_matched_by_the_last_part_of_their_path(organiser):
     assert "which was not sent along" in preview("a.png", "pictures/c.png")
 
 
-def test_rate_refuses_answers_without_pictures(organiser):
-    fields = {"csrf": organiser.token(), "kind": "rate", "name": "s"}
-    files = {
-        "items": ("items.jsonl", lines([{"id": "q", "question": "A cat on a mat"}])),
-        "responses": ("responses.jsonl", lines([{"item": "q", "contestant": name, "text": name} for name in "xy"])),
-    }
-    page = organiser.post("/organise/new/sketch", data=fields, files=files).text
-    assert "for texts choose the kind score or pair" in page
-
-
 def test_the_preview_follows_while_somebody_types(live, browser):
     context = browser.new_context(base_url=live.url, viewport={"width": 1366, "height": 768})
     context.add_cookies([live.cookie("Olga", "organiser")])

@@ -159,10 +159,6 @@ class Rate(Kind):
     def check(self, rules: Rules, content: Content) -> None:
         if not isinstance(rules.form, Score):
             raise InputError(Note("web.wrong.rating-pictures-needs-a-score", ballot=rules.ballot))
-        if not all(response.pictures for response in content.responses):
-            raise InputError(
-                key("The kind rate is for responses with pictures; for texts choose the kind score or pair.")
-            )
         super().check(rules, content)
 
     def _read(self, fields: Fields, rules: Rules, display_order: Sequence[int]) -> dict[str, Any]:
