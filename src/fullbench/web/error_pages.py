@@ -83,7 +83,16 @@ def _unstorable_value_response(request: Request, _error: Exception) -> Response:
     )
 
 
+# SQLite, and PostgreSQL with the message of the operating system.
+DISK_FULL = ("disk is full", "No space left on device")
+
+
 def _database_error_response(request: Request, error: Exception) -> Response:
+    if any(sign in str(error) for sign in DISK_FULL):
+        log.error("%s %s: the disk of the web database is full; make room on it", request.method, request.url.path)
+        request.state.user = None
+        message = key("The server's disk is full, so nothing was stored. Tell those who run this site, and try again.")
+        return error_response(request, 503, message, {"Retry-After": "60"})
     log.error("%s %s: the database does not answer (%s)", request.method, request.url.path, type(error).__name__)
     request.state.user = None
     return error_response(

@@ -7,6 +7,7 @@ import zipfile
 from dataclasses import replace
 
 import pytest
+from playwright.sync_api import expect
 from sqlalchemy import delete, func, select
 
 from fullbench import Item, Response
@@ -191,4 +192,45 @@ def test_a_folder_is_drawn_when_it_is_there(live, browser, tmp_path):
         page.click("text=Make the campaign")
     page.goto(page.url + "/preview")
     assert page.locator(".asked img").evaluate("one => one.decode().then(() => one.naturalWidth)") > 0
+    context.close()
+
+
+def test_pictures_are_matched_by_the_last_part_of_their_path(organiser):
+    fields = {"csrf": organiser.token(), "kind": "pair", "name": "s"}
+    answers = [{"item": name, "contestant": who, "text": who} for name in ("q0", "q1") for who in "xy"]
+
+    def preview(*paths: str) -> str:
+        items = [{"id": f"q{n}", "question": "How many legs?", "pictures": [path]} for n, path in enumerate(paths)]
+        files = [
+            ("items", ("items.jsonl", lines(items))),
+            ("responses", ("responses.jsonl", lines(answers))),
+            ("pictures", ("a.png", png((9, 9, 9)), "image/png")),
+            ("pictures", ("b.png", png((1, 2, 3)), "image/png")),
+        ]
+        return organiser.post("/organise/new/sketch", data=fields, files=files).text
+
+    shown = preview("pictures/a.png", "C:\\data\\b.png")
+    assert "<img" in shown
+    assert "<dd>2</dd>" in shown  # tasks
+    assert "Two pictures in different folders have the same file name" in preview("one/a.png", "two/a.png")
+    assert "which was not sent along" in preview("a.png", "pictures/c.png")
+
+
+def test_the_preview_follows_while_somebody_types(live, browser):
+    context = browser.new_context(base_url=live.url, viewport={"width": 1366, "height": 768})
+    context.add_cookies([live.cookie("Olga", "organiser")])
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.goto("/organise/new?kind=pair")
+    answers = [{"item": "q", "contestant": name, "text": name} for name in "wxyz"]
+    for name, rows in (("items", [{"id": "q", "question": "How many legs?"}]), ("responses", answers)):
+        page.set_input_files(
+            f"#{name}", {"name": f"{name}.jsonl", "mimeType": "text/plain", "buffer": lines(rows).read()}
+        )
+    tasks = page.locator("#sketched .forecast dd").first
+    expect(tasks).to_have_text("6")
+    page.locator("#per_item").focus()
+    page.keyboard.type("2")
+    expect(tasks).to_have_text("2")
+    assert page.evaluate("document.activeElement.id") == "per_item"  # the field still has the focus
     context.close()

@@ -47,12 +47,23 @@ def split_rankings(live):
                     desk,
                     lease.token,
                     key=f"{name} vote {turn}",
-                    fields={"order": order},
+                    fields={"order": order, "reason": f"{name[0]}. reads the sign"},
                     replaces=0,
                     seconds=5.0,
                     guideline="",
                 )
     return study
+
+
+IN_VIEW = """() => {
+    const bar = document.querySelector(".bar").getBoundingClientRect();
+    const seen = (one) => { const at = document.querySelector(one).getBoundingClientRect();
+        const isUnderBar = at.bottom > bar.top && at.left < bar.right;
+        return at.height > 0 && at.top >= 0 && at.bottom <= innerHeight && !isUnderBar; };
+    return [seen(".asked .words"), seen(".votes-on-task li:last-child"), bar.bottom <= innerHeight,
+            document.documentElement.scrollHeight <= innerHeight];
+}"""
+"""The question, the last vote and the bar are on the screen, the bar covers neither, and the page does not scroll."""
 
 
 def test_splits_of_rankings_are_ruled_on_one_after_the_other(live, lead, axe):
@@ -61,13 +72,24 @@ def test_splits_of_rankings_are_ruled_on_one_after_the_other(live, lead, axe):
     follow(lead, lead.locator("tbody a").first)
     first = lead.url
     assert axe(lead) == []
+    assert lead.evaluate(IN_VIEW) == [True, True, True, True]
+    assert [" ".join(vote.split()) for vote in lead.locator(".beside .votes-on-task li").all_inner_texts()] == [
+        "A > B > C A. reads the sign 5 s",
+        "C > B > A B. reads the sign 5 s",
+    ]
+    voters = lead.locator(".voters")
+    assert voters.is_hidden()
+    lead.get_by_text("Who voted, and when").click()
+    assert [voter.split()[0] for voter in voters.locator("li").all_inner_texts()] == ["Ann", "Bob"]
+    lead.locator("h1").click()
     for number in ("2", "3", "1"):
-        lead.locator(f"ol.rank li[data-number='{number}'] .letter").click()
-    follow(lead, lead.get_by_role("button", name="Rule"))
+        lead.keyboard.press(number)
+    with new_page(lead):
+        lead.keyboard.press("Enter")
     assert lead.url != first  # the next split
     lead.locator("ol.rank li[data-number='3']").focus()
     lead.keyboard.press("ArrowLeft")
-    follow(lead, lead.get_by_role("button", name="Rule"))
+    follow(lead, lead.get_by_role("button", name="Decide"))
     with read_transaction(live.engine) as connection:
         rows = connection.execute(select(adjudications).order_by(adjudications.c.id)).all()
     assert [row.answer["order"] for row in rows] == [[1, 2, 0], [0, 2, 1]]

@@ -34,7 +34,7 @@ def ended(live) -> None:
 
 def numbers(page, heading: str, column: str = "") -> list[tuple[str, int]]:
     """The links of a table's figures, of one column where it is named, and the n beside each."""
-    table = page.get_by_role("region", name=heading, exact=True)
+    table = page.get_by_role("region", name=heading, exact=True, include_hidden=True)  # of any tab
     heads = table.locator("thead tr > *").all_text_contents()  # boxes to mark rows by have a head without words
     place = [head.strip() for head in heads].index(column) + 1 if column else 0
     beside = table.locator(f"tbody tr > :nth-child({place}):has(.n)" if column else "td:has(.n)")

@@ -71,6 +71,7 @@ def test_a_short_table_says_under_each_other_what_it_says_beside_each_other(brow
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         computed(page, ServedPageUrls().judge("steady"))
+        page.get_by_role("link", name="Agreement", exact=True).click()
         table = page.locator("table.stacks").nth(1)  # the first is the summary with a row for each criterion
         heads = [head.strip() for head in table.locator("thead th").all_text_contents()]
         rows = table.locator("tbody tr").evaluate_all(
@@ -90,8 +91,9 @@ def test_one_contestants_duels_are_listed_in_place_of_a_table_wider_than_the_pho
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
     computed(page, ServedPageUrls().board(board_store.board_name("default", "steady", "overall")))
+    page.get_by_role("link", name="Matches", exact=True).click()
     table = page.locator("table.square").first
-    section = page.locator("section", has=table).first
+    section = page.locator("section.sheet", has=table).first
     section.evaluate("one => { one.style.contentVisibility = 'visible'; }")
     assert not table.is_visible()
     chooser = section.get_by_label("Matches of")

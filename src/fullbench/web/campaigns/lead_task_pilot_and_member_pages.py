@@ -30,6 +30,7 @@ from fullbench.web.campaigns.votes.counted_vote_loader import Vote, account_name
 from fullbench.web.campaigns.votes.task_queue import Lease
 from fullbench.web.database import read_transaction
 from fullbench.web.page_rendering import language_of, redirect_to_page, render_template
+from fullbench.web.rich_text import render_guideline
 from fullbench.web.route_access_connection_and_csrf_checks import Organiser, engine_of, settings_of
 from fullbench.web.words import key
 
@@ -99,6 +100,7 @@ def _task_page(request: Request, study_id: str, task: int, problem: str = "", st
         task=there,
         shown=_build_view(request, campaign, there),
         people=people,
+        guidelines=render_guideline(campaign.guideline_text(language_of(request))),
         said=answer_text,
         standings=STANDINGS,
         problem=problem,

@@ -35,8 +35,14 @@
 
   // Votes: first into this browser's store (unsent_votes.js), then on to the server, in order, each until it is acknowledged.
 
-  document.addEventListener("votes:saved", () => say(task()?.dataset.quick ? words.undo : words.saved));
-  // What a single key or tap has just sent stands over the bar for a while, with the way back.
+  document.addEventListener("votes:saved", ({ detail }) => {
+    say(detail.changed ? words.changed : task()?.dataset.quick ? words.undo : words.saved);
+    // A vote that is changed on a page of its own is followed by another page, which says so.
+    if (detail.changed && words.change) write(mine + "changed", true);
+    // A second tab had voted on this task before: this one counted it as new.
+    else if (detail.changed && detail.vote.fields.replaces === "0") count(-1);
+  });
+  // What a single key or tap has just sent is shown in the head of the page for a while, with a link back to it.
   const toast = document.getElementById("toast");
   let gone = 0;
   function offerUndo(chosen, lease) {
@@ -183,6 +189,7 @@
     ranking.start(one, draft);
     conditional(one);
     activate(0);
+    task().classList.toggle("numbered", task().querySelectorAll("a.zoom").length > 1);
     const heading = task().querySelector(".asked");
     heading.focus({ preventScroll: true });
     window.scrollTo(0, 0);
@@ -220,11 +227,9 @@
     all[active].scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
-  // Zoom: picture_zoom.js opens the pictures, `z` goes from one to the next.
+  // Zoom: picture_zoom.js opens the pictures, by click and by key.
 
-  const { box, open: zoom } = window.fullbenchZoom ?? {};
-  let zoomed = -1;
-  box?.addEventListener("close", () => { zoomed = -1; });
+  const { box, byKey: zoomByKey } = window.fullbenchZoom ?? {};
 
   // Keys.
 
@@ -237,13 +242,7 @@
     }
     if (event.key === "Escape" && typing) { event.target.blur(); return; }
     if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "z" && box) {
-      const links = [...root.querySelectorAll("a.zoom")];
-      zoomed += 1;
-      if (zoomed >= links.length) { box.close(); return; }
-      if (links[zoomed]) zoom(links[zoomed]);
-      return;
-    }
+    if (box && zoomByKey(event)) return;
     if (box && box.open) return;
     if (event.key === "g") { beside(); return; }
     if (event.key === "?") { 
@@ -318,5 +317,6 @@
   window.addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
   start();
+  if (read(mine + "changed")) { votes.remove(mine + "changed"); say(words.changed); }
   resume();
 })();

@@ -36,10 +36,13 @@
       if (mine === turn) status.textContent = words.broken;
     }
   }
-  form.addEventListener("change", () => {
-    clearTimeout(later);
-    later = setTimeout(() => { if (bytes() <= SMALL && !form.elements.upload?.value) draw(); }, 400);
-  });
+  // While somebody types, too: a field that keeps the focus tells nobody that it changed.
+  for (const kind of ["input", "change"]) {
+    form.addEventListener(kind, () => {
+      clearTimeout(later);
+      later = setTimeout(() => { if (bytes() <= SMALL && !form.elements.upload?.value) draw(); }, 400);
+    });
+  }
   document.getElementById("sketch-again").addEventListener("click", draw);
   // A zip file or a folder that is there is small enough to be looked at, whatever its pictures weigh.
   form.addEventListener("upload:ready", draw);

@@ -76,6 +76,7 @@
   if (!box) return;
   function open(link) {
     large.src = link.href;
+    zoomed = links().indexOf(link);
     large.classList.remove("whole");
     views.delete(large);
     show(large, viewOf(large));
@@ -92,5 +93,24 @@
     if (views.get(large)?.scale > 1) { views.delete(large); show(large, viewOf(large)); }
     else large.classList.toggle("whole");
   });
-  window.fullbenchZoom = { box, open };
+  // `z` goes from one picture to the next; shift and a digit open the picture with that number. While one is open,
+  // digits and arrows alone go to another. True if the key was for a picture.
+  let zoomed = -1;
+  const links = () => [...document.querySelectorAll("#work a.zoom")];
+  box.addEventListener("close", () => { zoomed = -1; });
+  function byKey(event) {
+    const all = links();
+    const digit = /^Digit([1-9])$/.exec(event.code)?.[1] ?? /^[1-9]$/.exec(event.key)?.[0];
+    let next = null;
+    if (event.key === "z") next = zoomed + 1;
+    else if (digit && (event.shiftKey || box.open)) next = digit - 1;
+    else if (box.open && event.key === "ArrowRight") next = Math.min(zoomed + 1, all.length - 1);
+    else if (box.open && event.key === "ArrowLeft") next = Math.max(zoomed - 1, 0);
+    if (next === null) return false;
+    event.preventDefault();
+    if (event.key === "z" && next >= all.length) box.close();
+    else if (all[next]) open(all[next]);
+    return true;
+  }
+  window.fullbenchZoom = { box, byKey };
 })();

@@ -67,7 +67,8 @@
       if (answer.status >= 500 || answer.status === 429) { tell("waiting", { count: votes.length }); return; }
       if (answer.ok) {
         remove(vote.name);
-        tell("saved", { count: waiting().length });
+        const { revision = 1 } = await answer.json().catch(() => ({}));
+        tell("saved", { count: waiting().length, changed: revision > 1, vote });
         continue;
       }
       // What the server does not take stays here, with the reason, until its owner sends it again or lets it go.

@@ -23,7 +23,13 @@ from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.boards.tag_columns import MAX_TAG_COLUMNS, with_tags
 from fullbench.web.results.catalogue.verdict_flag_definitions import FLAGS
 from fullbench.web.results.lists.verdict_filters import Filter
-from fullbench.web.results.pages.tables_and_charts_for_templates import FEW, TAGS_SHOWN, build_sheets, chart_of
+from fullbench.web.results.pages.tables_and_charts_for_templates import (
+    FEW,
+    TAGS_SHOWN,
+    build_sheets,
+    chart_of,
+    group_by_tab,
+)
 from fullbench.web.results.site.page_urls import ServedPageUrls
 from fullbench.web.words import translate_sentence
 
@@ -35,7 +41,7 @@ def rendered(linked: LinkedTable) -> str:
     return (
         template_environment()
         .get_template("results/table_sections.html")
-        .render(all=all_sheets, t=partial(translate_sentence, "en"))
+        .render(all=all_sheets, groups=group_by_tab(all_sheets), t=partial(translate_sentence, "en"))
     )
 
 
@@ -121,13 +127,13 @@ def test_who_beats_whom_is_a_table_in_colours_and_no_picture():
     cells = re.findall(r'<td class="([^"]+)"(?: data-sort="[^"]+")?(?: data-tip="([^"]+)")?>([^<]*)</td>', page)
     assert cells == [
         ("number gap", "", "-"),
-        ("number more-4", "a, b: 1.00 [0.50, 1.00] · n=8", "1.00"),
+        ("number more-2", "a, b: 1.00 [0.50, 1.00] · n=8", "1.00"),
         ("number", "a, c: 0.50 [0.25, 0.75] · n=8", "0.50"),
-        ("number less-4", "b, a: 0.00 [0.00, 0.50] · n=8", "0.00"),
+        ("number less-2", "b, a: 0.00 [0.00, 0.50] · n=8", "0.00"),
         ("number gap", "", "-"),
-        ("number more-2", "b, c: 0.70 [0.35, 0.85] · n=8", "0.70"),
+        ("number more-1", "b, c: 0.70 [0.35, 0.85] · n=8", "0.70"),
         ("number", "c, a: 0.50 [0.25, 0.75] · n=8", "0.50"),
-        ("number less-2", "c, b: 0.30 [0.15, 0.65] · n=8", "0.30"),
+        ("number less-1", "c, b: 0.30 [0.15, 0.65] · n=8", "0.30"),
         ("number gap", "", "-"),
     ]
 
@@ -164,7 +170,7 @@ def test_figures_by_tag_end_the_rows_of_a_board_so_many_at_most_and_said():
     page = (
         template_environment()
         .get_template("results/table_sections.html")
-        .render(all=shown[:1], t=partial(translate_sentence, "en"))
+        .render(all=shown[:1], groups=group_by_tab(shown[:1]), t=partial(translate_sentence, "en"))
     )
     heads = re.findall(r'<th scope="col" class="number by-tag"( hidden)?>(\w+) <span class="unit">([^<]*)<', page)
     assert [head[1:] for head in heads[:3]] == [(f"task{number}", "task, share won") for number in range(3)]

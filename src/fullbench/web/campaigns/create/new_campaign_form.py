@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from fullbench.web.site_settings_and_worker_transfer import Settings
 from fullbench.web.words import key
 
 FILES = ("items", "responses", "queue", "gold", "qualify", "separate")
-SWITCHES = ("reason", "reference", "confirm", "assigned", "results")
+SWITCHES = ("reason", "reference", "confirm", "assigned", "results", "show_pay")
 TABLES = chunked_upload.ROWS[1:]
 """Suffixes of row files other than JSON lines."""
 NAMING = {"picture", "pictures", "image", "images", "path"}
@@ -87,6 +88,8 @@ def parse_plan(fields: Mapping[str, str]) -> CampaignPlan:
         options["paper"] = paper
     if pay := fields.get("pay", "").strip():
         options["pay"] = parse_wage(pay)
+    if deadline := parse_deadline(fields.get("deadline", "")):
+        options["deadline"] = deadline
     if kind == "write":
         requested_texts = [name for name in Write.texts if fields.get(f"texts_{name}")] or list(Write.usual)
         options["texts"] = [*requested_texts, *([Write.brings] if fields.get(f"texts_{Write.brings}") else [])]
@@ -116,6 +119,14 @@ def parse_wage(text: str) -> float:
     if not 0 <= amount <= 10_000:
         raise InputError(key("The pay for an hour is a number from 0 to 10,000."))
     return amount
+
+
+def parse_deadline(text: str) -> str:
+    """Return a deadline as a date of ISO 8601; empty if there is none."""
+    try:
+        return date.fromisoformat(text.strip()).isoformat() if text.strip() else ""
+    except ValueError as error:
+        raise InputError(key("The deadline is a date such as 2027-01-31.")) from error
 
 
 def _parse_whole_number(fields: Mapping[str, str], name: str, default: int) -> int:
@@ -211,10 +222,11 @@ def _write_json_lines(
     path: Path, kind: str, file: SubmittedFile, stored_names: Mapping[str, str], used_pictures: set[str] | None = None
 ) -> Path:
     picture_names = set() if used_pictures is None else used_pictures
+    matched_names: dict[str, str] = {}
     rows = _table_rows(path.with_name(f"sent-{kind}.table"), file) if file.is_table else _json_rows(kind, file.data)
     with path.open("w", encoding="utf-8") as out:
         for number, row in rows:
-            stored_row = _PictureRenamer(stored_names, picture_names, kind, number).rename_pictures(row)
+            stored_row = _PictureRenamer(stored_names, picture_names, matched_names, kind, number).rename_pictures(row)
             out.write(json.dumps(stored_row, ensure_ascii=True) + "\n")
     return path
 
@@ -250,8 +262,23 @@ def _parse_cell(text: str) -> Any:
 class _PictureRenamer:
     stored_names: Mapping[str, str]
     used_pictures: set[str]
+    matched_names: dict[str, str]
     kind: str
     line: int
+
+    def _sent_name(self, value: str) -> str:
+        """Return the name of the picture that was sent: the same, or the only one with the same last part."""
+        if value in self.stored_names:
+            return value
+        last = value.replace("\\", "/").rpartition("/")[2]
+        same = [name for name in self.stored_names if name.rpartition("/")[2] == last]
+        if len(same) != 1:
+            return value
+        if self.matched_names.setdefault(same[0], value) != value:
+            raise InputError(
+                key("Two pictures in different folders have the same file name; send the folder or a zip file.")
+            )
+        return same[0]
 
     def rename_pictures(self, value: Any, naming: bool = False) -> Any:
         if isinstance(value, dict):
@@ -265,6 +292,7 @@ class _PictureRenamer:
         if isinstance(value, list):
             return [self.rename_pictures(inner, naming) for inner in value]
         if naming and isinstance(value, str):
+            value = self._sent_name(value)
             if value not in self.stored_names:
                 raise InputError(
                     Note("web.wrong.line-of-the-names-the", line=self.line, kind=word_note(self.kind), value=value[:80])

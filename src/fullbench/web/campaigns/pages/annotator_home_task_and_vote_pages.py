@@ -75,10 +75,15 @@ def home_page(request: Request, user: Annotator, page: Page = 1) -> HTMLResponse
         open_studies, more = list_open_campaigns(connection, user.id, page)
         left = {entry.campaign.id: count_tasks_left(connection, entry.campaign, user.id) for entry in open_studies}
         minutes = {name: effort_estimate.estimate_minutes(connection, name, count) for name, count in left.items()}
-    unfinished_first = sorted(open_studies, key=lambda entry: not left[entry.campaign.id])
-    return render_template(
-        request, "campaigns/home.html", studies=unfinished_first, left=left, minutes=minutes, page=page, more=more
+    unfinished_first = sorted(
+        open_studies,
+        key=lambda entry: (not left[entry.campaign.id], entry.campaign.rules.options.get("deadline") or "9999"),
     )
+    today = time.strftime("%Y-%m-%d", time.gmtime())
+    return render_template(
+        request, "campaigns/home.html", studies=unfinished_first, left=left, minutes=minutes, page=page, more=more,
+        today=today,
+    )  # fmt: skip
 
 
 @router.get("/work/{study_id}")
@@ -204,7 +209,8 @@ def submit_vote(request: Request, user: Annotator, study_id: str, form: Form, fi
         return _render_refusal(request, user, study_id, form, error)
     if is_scripted:
         return JSONResponse({"revision": receipt.revision, "again": receipt.again})
-    return redirect_to_page(request, f"/work/{study_id}")
+    changed = key("You changed your earlier vote on this task. Both are kept; the new one counts.")
+    return redirect_to_page(request, f"/work/{study_id}", flash=changed if receipt.revision > 1 else "")
 
 
 @router.post("/work/{study_id}/picture")

@@ -331,7 +331,9 @@ def change_state(request: Request, user: Organiser, study_id: str, form: Form) -
 def change_settings(request: Request, user: Organiser, study_id: str, form: Form) -> Response:
     """Switch on and off what may change while people work."""
     with change_campaign(request, study_id) as (connection, campaign):
-        changes = {name: bool(form.get(name)) for name, _ in _option_switches(campaign)}
+        changes: dict[str, Any] = {name: bool(form.get(name)) for name, _ in _option_switches(campaign)}
+        if "deadline" in form:
+            changes["deadline"] = new_campaign_form.parse_deadline(form["deadline"])
         campaigns.set_options(connection, campaign, changes)
         audit_log.record_action(request, connection, user, "campaign changed", campaign.name, **changes)
     return redirect_to_page(request, f"/organise/{study_id}", flash=key("The campaign is run in this way from now on."))
@@ -345,6 +347,7 @@ def _option_switches(campaign: Campaign) -> list[tuple[str, str]]:
         "confirm": (campaign.kind_name == "pair", key("A vote is confirmed with Enter; else one key sends it")),
         "assigned": (True, key("Only people who are assigned may work in it")),
         "results": (True, key("Its annotators may see results while it is open")),
+        "show_pay": (bool(campaign.rules.options.get("pay")), key("Annotators see the pay in their work list")),
     }
     return [(name, words) for name, (is_offered, words) in switches.items() if is_offered]
 

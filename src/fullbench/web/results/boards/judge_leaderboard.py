@@ -29,6 +29,11 @@ _KEYS = (
     "judge", "criterion", "agreement on pairs", "agreement on scores", "agreement on rankings", "may replace people",
     "same verdict in both orders", "first shown wins", *_LENGTH, "share unusable", *AMOUNTS, "verdicts",
 )  # fmt: skip
+FIRST_NUMBERS = (
+    "agreement on pairs", "agreement on scores", "agreement on rankings", "same verdict in both orders",
+    "first shown wins", "share unusable", *_LENGTH, "verdicts", *AMOUNTS,
+)  # fmt: skip
+"""Numbers of a judge, the most important first: a card shows the first five that it has above its tabs."""
 
 
 @dataclass(frozen=True)

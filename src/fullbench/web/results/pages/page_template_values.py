@@ -11,12 +11,14 @@ from typing import Any
 from jinja2 import Environment
 from sqlalchemy import Connection, Select
 
+from fullbench.analysis.summary.judge_trust import is_baseline
 from fullbench.analysis.summary.study_summary import sentences_of, without_sentences
 from fullbench.core.ballot import LETTERS
 from fullbench.core.table import Table
 from fullbench.ledger.ledger import Ledger
 from fullbench.reports.charts import chart_specification_and_rendering
 from fullbench.reports.site_info import Imprint
+from fullbench.reports.table_cell_bars_and_sort_values import LaidCell
 from fullbench.reports.translated_tables import localise_table
 from fullbench.web.results.boards import board_store, judge_cards, judge_leaderboard, stored_study_summary
 from fullbench.web.results.boards.board_store import Board, Heading, LinkedTable
@@ -47,6 +49,7 @@ from fullbench.web.results.pages.tables_and_charts_for_templates import (
     build_sheet,
     build_sheets,
     chart_of,
+    group_by_tab,
     translate_linked_table,
     with_cards,
 )
@@ -283,7 +286,8 @@ class Views:
             return None
         body = self._bodies.get((name, stamp, language, self.names.stamp), lambda: self._body(board, language))
         all_headings = sorted(
-            board_store.board_headings(connection, board.study), key=lambda heading: not is_person(heading.judge)
+            board_store.board_headings(connection, board.study),
+            key=lambda heading: (not is_person(heading.judge), is_baseline(heading.judge)),
         )
         link = Filter(study=_study_link(connection, board.study), judge=board.judge, criterion=board.criterion)
         return {
@@ -300,9 +304,9 @@ class Views:
         template = self.environment.get_template("results/table_sections.html")
         tables, source = self.names.tables(board.tables), (board.name, board.stamp + self.names.stamp)
         board_sheets = build_sheets(tables, source, self.urls, language, svg=self._draw_svg)
-        return template.render(
-            all=with_tags(board_sheets, tables, self.urls, language), t=partial(translate_sentence, language)
-        )
+        groups = group_by_tab(with_tags(board_sheets, tables, self.urls, language))
+        in_order = [sheet for _, sheets in groups for sheet in sheets]
+        return template.render(all=in_order, groups=groups, t=partial(translate_sentence, language))
 
     def chart(self, connection: Connection, name: str, place: tuple[int, int], language: Language) -> str | None:
         """Return a chart as SVG, by the number of its table and its own. None if it does not exist."""
@@ -503,14 +507,35 @@ class Views:
             "sampled": card.sampled,
             "total": card.total,
             "badge": card.badge,
-            "verdicts_on": [
-                (row.criterion, translate_sentence(language, row.sentence))
-                for row in judge_leaderboard.standings_of(card)
-            ],
+            "verdicts_on": self._five_numbers(card, link, language),
             "sections": self._parts.get(
                 (study, judge, stamp, language, self.names.stamp), lambda: self._sections(study, card, stamp, language)
             ),
         }
+
+    def _five_numbers(
+        self, card: judge_cards.Card, link: str, language: Language
+    ) -> list[tuple[str, str, list[tuple[str, LaidCell]]]]:
+        """Return a judge's verdict in words and its first five numbers with their names, for each criterion."""
+        judge_table = judge_leaderboard.judge_board([card], link)
+        if judge_table is None:
+            return []
+        linked_table, standings = judge_table
+        sheet = build_sheet(translate_linked_table(linked_table, language), self.urls, "numbers")
+        keys = [column.key for column in linked_table.table.typed_columns]
+        by_key = [dict(zip(keys, zip(sheet.heads, row, strict=True), strict=True)) for row in sheet.rows]
+        return [
+            (
+                standing.criterion,
+                translate_sentence(language, standing.sentence),
+                [
+                    (heads_and_cells[key][0][0], heads_and_cells[key][1])
+                    for key in judge_leaderboard.FIRST_NUMBERS
+                    if standing.cells.get(key) is not None
+                ][:5],
+            )
+            for standing, heads_and_cells in zip(standings, by_key, strict=True)
+        ]
 
     def _sections(
         self, study: str, card: judge_cards.Card, stamp: str, language: Language

@@ -24,7 +24,7 @@ from fullbench.reports.words import Language
 from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.results.site.page_urls import PageUrls
-from fullbench.web.words import translate_sentence
+from fullbench.web.words import key, translate_sentence
 
 
 def translate_linked_table(linked_table: LinkedTable, language: Language) -> LinkedTable:
@@ -49,6 +49,12 @@ FEW = 5
 """Contestants with fewer observations are listed separately, below a leaderboard's ranking."""
 TAGS_SHOWN = 6
 """Columns by tag shown from the start, if there is room."""
+FAMILY_HEADINGS = {
+    "pair": key("From choices"), "score": key("From single marks"), "ranking": key("From rankings"),
+}  # fmt: skip
+TABS = ("Ranking", "Matches", "Tags", "People and correction", "Data")
+HALF_COLOUR = 10
+"""Number of observations at which a heat map cell has half the strength of its colour."""
 SHADES = 4
 """Shades of a heat map to either side."""
 
@@ -102,6 +108,23 @@ class Sheet:
     def leading(self) -> bool:
         """Return True for a leaderboard, whose table comes before its chart."""
         return self.linked_table.table.name.startswith("leaderboard")
+
+    @property
+    def of_family(self) -> str:
+        """Return the heading of one of several leaderboards: the kind of verdicts that it ranks by."""
+        return FAMILY_HEADINGS.get(self.linked_table.table.name.rpartition(", ")[2], "")
+
+    @property
+    def tab(self) -> str:
+        """Return the tab of a board's page on which the table is shown."""
+        name = self.linked_table.table.name
+        if self.leading:
+            return key("Ranking")
+        if name.startswith("wins"):
+            return key("Matches")
+        if name.startswith("corrected"):
+            return key("People and correction")
+        return key("Tags") if self.heat else key("Data")
 
     @property
     def with_origins(self) -> bool:
@@ -230,6 +253,12 @@ def build_sheet(linked_table: LinkedTable, urls: PageUrls, name: str, chart_imag
     return replace(page_sheet, rows=[*(row for row in page_sheet.rows if row not in few), *few], few=len(few))
 
 
+def group_by_tab(sheets: Sequence[Sheet]) -> list[tuple[str, list[Sheet]]]:
+    """Return the tabs of a board that have tables, each with its tables."""
+    groups = [(tab, [sheet for sheet in sheets if sheet.tab == tab]) for tab in TABS]
+    return [(tab, some) for tab, some in groups if some]
+
+
 def with_cards(judge_sheet: Sheet, judges: Collection[str], urls: PageUrls, study: str) -> Sheet:
     """Link the judges' names of a table to their cards."""
 
@@ -250,7 +279,7 @@ def column_cells(linked_table: LinkedTable, place: int, urls: PageUrls) -> list[
         return laid_cells
     middle, reach = _heat_scale(linked_table, hint)
     return [
-        replace(laid_cell, bar=None, shade=_shade_class(cell.value, middle, reach))
+        replace(laid_cell, bar=None, shade=_shade_class(cell.value, middle, reach, laid_cell.n))
         if isinstance(cell, Estimate)
         else laid_cell
         for laid_cell, cell in zip(laid_cells, cells, strict=True)
@@ -272,13 +301,18 @@ def _heat_scale(linked_table: LinkedTable, hint: Mapping[str, Any]) -> tuple[flo
     return (lowest + highest) / 2, (highest - lowest) / 2
 
 
-def _shade_class(value: float, middle: float, reach: float) -> str:
-    """Return the CSS class of a heat map cell.
+def _shade_class(value: float, middle: float, reach: float, n: int | None = None) -> str:
+    """Return the CSS class of a heat map cell. Colours fade with n; below `FEW` observations there is none.
 
     >>> _shade_class(1.0, 0.5, 0.5), _shade_class(0.5, 0.5, 0.5), _shade_class(0.3, 0.5, 0.5)
     ('more-4', '', 'less-2')
+    >>> [_shade_class(1.0, 0.5, 0.5, n) for n in (4, 5, 10, 30, 90)]
+    ['', 'more-1', 'more-2', 'more-3', 'more-4']
     """
-    steps = round(SHADES * (value - middle) / reach) if reach > 0 else 0
+    if n is not None and n < FEW:
+        return ""
+    strength = 1.0 if n is None else n / (n + HALF_COLOUR)
+    steps = round(SHADES * strength * (value - middle) / reach) if reach > 0 else 0
     return "" if steps == 0 else f"{'more' if steps > 0 else 'less'}-{abs(steps)}"
 
 
