@@ -83,7 +83,7 @@ def test_from_files_to_a_ledger(folder, fullbench):
         (("add", "x", "--kind", "dance", "--items", "items.jsonl"), "unknown kind of task 'dance'"),
         (("add", "x", "--kind", "pair", "--items", "items.jsonl"), "there is nothing to do"),
         (("add", "x", "--kind", "agree"), "name the ledger"),
-        (("show", "nothing"), "there is no study 'nothing'"),
+        (("show", "nothing"), "there is no campaign 'nothing'"),
         (("export", "nothing", "--to", "x.jsonl", "--what", "all"), "found 'all'"),
     ],
 )

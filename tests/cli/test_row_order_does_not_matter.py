@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from fullbench import Case, Choice, Item, Ledger, Response, Score, Verdict
 from fullbench.cli.card import card
-from fullbench.cli.report import report
 from fullbench.core.model_call import Usage
+from tests.support.commands import stdout_of
 
 ITEMS, NAMES, JUDGES = 4, ("ann", "bob", "cy"), ("human", "keen", "蓝")
 
@@ -54,11 +54,13 @@ def printed(folder, order, capsys) -> list[bytes]:
         for index in order:
             ledger.add(*ENTRIES[index])
     pages = folder / "report.html", folder / "card.html"
-    report(ledger=place, out=pages[0], seed=1)
-    report(ledger=place, against="human", seed=1, as_json=True)
+    reports = [
+        stdout_of("report", "--ledger", place, "--out", pages[0], "--seed", "1"),
+        stdout_of("report", "--ledger", place, "--against", "human", "--seed", "1", "--json"),
+    ]
     card("keen", ledger=place, out=pages[1], tags=["task"], seed=1)
     card("keen", ledger=place, tags=["task"], as_json=True)
-    return [*(page.read_bytes() for page in pages), capsys.readouterr().out.encode()]
+    return [*(page.read_bytes() for page in pages), "\n".join(reports).encode(), capsys.readouterr().out.encode()]
 
 
 @pytest.fixture(scope="module")

@@ -94,4 +94,4 @@ def test_a_card_says_how_its_marks_go_with_people_on_their_scale():
     (table,) = [t for t in build_card(lone, "rubric:total").sections["Agreement"] if t.name == "other scales"]
     lead = build_card(lone, "rubric:total").lead
     assert f"Pearson of its marks with people's on another scale (score:1-5) is {table.rows[0][3]}." in lead
-    assert "nothing is said about agreement" not in lead
+    assert "agreement cannot be computed" not in lead

@@ -174,7 +174,7 @@ def test_a_card_tells_the_good_judge_from_the_poor_one(record: Record, tmp_path)
 
 def test_a_card_without_people_claims_nothing(record: Record):
     made = judge_card(record.where(judge="good"), "good")
-    assert "nothing is said about agreement" in made.lead
+    assert "so agreement cannot be computed" in made.lead
     assert "agreement" not in [table.name for table in made.tables]
 
 

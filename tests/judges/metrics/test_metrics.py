@@ -246,7 +246,7 @@ def test_meteor_matches_synonyms_as_nltk_does_if_wordnet_is_installed(tmp_path, 
     for known in (load_wordnet, wordnet_synonyms):
         known.cache_clear()
     build = judge_contestant_and_benchmark_specs.judge_from_spec
-    with pytest.raises(UserError, match="needs WordNet's data; install it: pip install nltk"):
+    with pytest.raises(UserError, match=r"needs WordNet's data; install it: pip install '.\[wordnet\]'"):
         build("meteor?synonyms=wordnet")
     write_wordnet(tmp_path / "corpora" / "wordnet")
     judge, both = build("meteor?synonyms=wordnet"), build("meteor?stems=porter&synonyms=wordnet")

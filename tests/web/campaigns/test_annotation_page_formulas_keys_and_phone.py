@@ -148,5 +148,5 @@ def test_the_work_list_has_deadline_order_and_pay(desk):
     assert [card.split()[0] for card in cards] == ["rank", "pair", "score"]
     assert "Deadline 2020-01-31 passed; you may still vote" in cards[0]
     assert "Deadline 2100-02-01 Order of tasks the most informative first Pay 12.5 an hour" in cards[1]
-    assert "Deadline none Order of tasks random, another for each person" in cards[2]
+    assert "Deadline none Order of tasks random, different for each person" in cards[2]
     assert "12.5" not in cards[0] + cards[2]

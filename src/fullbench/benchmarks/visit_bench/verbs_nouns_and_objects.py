@@ -47,9 +47,9 @@ _BEFORE_NOUN = _word_set(
     "short simple some the their them these this those three to two up us what whether which your"
 )
 _AFTER_NOUN = _word_set(
-    "about after and are as at based because before between but by during for from given had has have how if in "
-    "inside into is it like of on or so than that then there through to under using was were what when where "
-    "which who why with within would you"
+    "about after and are as at based because before between but by during for from given had has have here how if in "
+    "inside into is it like of on or seen shown so than that then there through to under using was were what when "
+    "where which who why with within would you"
 )
 _OPENERS = _word_set("also can could finally first just kindly next now please then will would you")
 _MAX_WORDS_BETWEEN = 3

@@ -11,7 +11,7 @@ from fullbench.errors import UserError
 if TYPE_CHECKING:
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
-_INSTALL = "install it: pip install nltk, then python -m nltk.downloader wordnet"
+_INSTALL = "install it: pip install '.[wordnet]', then python -m nltk.downloader wordnet"
 
 
 @cache
