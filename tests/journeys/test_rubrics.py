@@ -113,11 +113,11 @@ def means(tables, judge, criterion, ballot):
         if table["name"].startswith("leaderboard") and table["source"].get("criterion") == criterion
         and (table["source"].get("judge") == judge or (judge is None and "rubric:" not in table["source"]["judge"]))
     ]  # fmt: skip
-    who, where = (
-        board["columns"].index("contestant"),
-        board["columns"].index('share of "yes"' if ballot == "likert:no|yes" else f"mean {ballot}"),
-    )
-    return {row[who]: round(row[where]["value"], 9) for row in board["rows"]}
+    # Boards show the share of yes; `wanted` has marks, 1 for no and 2 for yes.
+    is_share = ballot == "likert:no|yes"
+    who = board["columns"].index("contestant")
+    where = board["columns"].index('share of "yes"' if is_share else f"mean {ballot}")
+    return {row[who]: round(row[where]["value"] + is_share, 9) for row in board["rows"]}
 
 
 @pytest.mark.parametrize("calls", ["one", "each"])
