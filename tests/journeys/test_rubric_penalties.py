@@ -401,7 +401,7 @@ def test_the_total_comes_first_and_a_changed_rubric_is_refused_in_one_sentence(t
     screen = cli(*words)
     assert len(screen.splitlines()) <= 40
     first_row = next(line for line in screen.splitlines() if line.startswith("overall"))
-    assert screen.index("by judge rubric:r") < screen.index(" on "), "the total is named before any criterion"
+    assert screen.index("based on judge rubric:r") < screen.index(" on "), "the total is named before any criterion"
     assert screen.index(first_row) < screen.index("As a rule, and", screen.index("criterion  "))
     (tmp_path / "r.toml").write_text(text.replace('name = "danger"\n', "").replace("-6", "-7"), encoding="utf-8")
     with pytest.raises(InputError) as refused:

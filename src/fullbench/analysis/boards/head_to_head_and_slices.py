@@ -181,6 +181,8 @@ def _tag_slices(
     notes = [
         Note("slices.won-in-each", tag=tag)
         if what == WON_LABEL
+        else Note("slices.share-in-each", word=what.values["word"], tag=tag)
+        if "word" in what.values
         else Note("slices.mean-in-each", ballot=what.values["ballot"], tag=tag)
     ]
     columns = table_columns("contestant", *map(data_column, heads), "all", "worst")
