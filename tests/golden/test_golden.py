@@ -1,4 +1,4 @@
-"""What the project says is what it said when the golden files were written, byte for byte."""
+"""What the project says is what it said when the golden files were written, but for the last digits of numbers."""
 
 from __future__ import annotations
 
