@@ -21,7 +21,7 @@ help:
 	@echo "make bench-check  the same; exit code 1 where a figure is worse than in earlier runs"
 	@echo "make check      style, types and layers only"
 	@echo "make lock       pin the newest versions in requirements.lock, with hashes"
-	@echo "make sbom       write dist/sbom.cdx.json (CycloneDX) and docs/licences.md from the lock"
+	@echo "make sbom       write dist/sbom.cdx.json (CycloneDX) and docs/reference/licences.md from the lock"
 
 demo:
 	@FULLBENCH_COMMAND=.venv/bin/fullbench $(RUN) charts fullbench demo

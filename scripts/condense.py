@@ -3,9 +3,9 @@
     python scripts/condense.py mllm-as-a-judge --clone MLLM-Judge --out mllm-as-a-judge
     python scripts/condense.py visitbench --clone visit_bench_sandbox --multi VisIT-Bench --out visitbench
 
-A clone may be bare. Files are taken from the commits that docs/data.md names, whatever is checked out. Beside the data,
-`sources.json` says of every file from which repository, commit and path it came, its digest and its rows, and which
-files could not be had.
+A clone may be bare. Files are taken from the commits that docs/reference/data.md names, whatever is checked out.
+`sources.json` next to the data names the repository, commit, path, digest and rows of every file, and the files that
+are missing.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def main() -> None:
     (target / "index.md").write_text(readme(), encoding="utf-8")
     (target / "extra.css").write_text(STYLE, encoding="utf-8")
     (target / "gallery.md").write_text(gallery(), encoding="utf-8")
-    for path in (target / "notebooks").glob("*.ipynb"):
+    for path in target.rglob("*.ipynb"):
         path.with_suffix(".md").write_text(notebook(path), encoding="utf-8")
     for page in target.rglob("*.md"):
         text = page.read_text(encoding="utf-8")
@@ -64,12 +64,12 @@ def main() -> None:
         for name in OUTSIDE:
             text = text.replace(f"]({'../' * (depth + 1)}{name})", f"]({here}{name})")
             text = text.replace("](docs/", "](") if page.name == name else text
-        text = re.sub(r"\]\((notebooks/[\w-]+)\.ipynb\)", r"](\1.md)", text)
+        text = re.sub(r"\]\(((?:[\w.-]+/)+[\w-]+)\.ipynb\)", r"](\1.md)", text)
         # Links into the code lead out of the site: they are shown as names.
         text = re.sub(r"\[([^\]]+)\]\((?:\.\./)+((?:tests|src|scripts)/[^)]+)\)", r"\1 (`\2`)", text)
         page.write_text(text, encoding="utf-8")
     reference = target / "reference"
-    reference.mkdir()
+    reference.mkdir(exist_ok=True)
     for name, made in (("commands", commands()), ("settings", settings()), ("api", api())):
         (reference / f"{name}.md").write_text(made, encoding="utf-8")
 
@@ -89,12 +89,12 @@ def gallery() -> str:
         "make such pages.",
         "",
     ]
-    for page in sorted((ROOT / "docs").glob("*.md")):
+    for page in sorted((ROOT / "docs").rglob("*.md")):
         text = page.read_text(encoding="utf-8")
-        shown = re.findall(r"!\[([^\]]+)\]\((images/[^)]+)\)", text)
+        shown = re.findall(r"!\[([^\]]+)\]\((?:\.\./)*(images/[^)]+)\)", text)
         if shown:
             title = text.partition("\n")[0].removeprefix("# ")
-            lines += [f"## [{title}]({page.name})", ""]
+            lines += [f"## [{title}]({page.relative_to(ROOT / 'docs').as_posix()})", ""]
         for words, place in shown:
             lines += [f"**{words}**", "", f"![{words}]({place})", ""]
     return "\n".join(lines)

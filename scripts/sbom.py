@@ -1,7 +1,7 @@
 """Bill of materials of an installation as CycloneDX JSON, and its licences as a table.
 
-    python -m scripts.sbom            write dist/sbom.cdx.json and docs/licences.md
-    python -m scripts.sbom --check    write nothing; exit code 1 if docs/licences.md is out of date
+    python -m scripts.sbom            write dist/sbom.cdx.json and docs/reference/licences.md
+    python -m scripts.sbom --check    write nothing; exit code 1 if docs/reference/licences.md is out of date
 
 Names, versions and hashes come from requirements.lock; licences and who needs what from the packages installed here.
 Nothing of the time or the machine goes in, so that the same lock gives the same bytes.
@@ -24,7 +24,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
-LOCK, SBOM, LICENCES = ROOT / "requirements.lock", ROOT / "dist" / "sbom.cdx.json", ROOT / "docs" / "licences.md"
+LOCK, SBOM = ROOT / "requirements.lock", ROOT / "dist" / "sbom.cdx.json"
+LICENCES = ROOT / "docs" / "reference" / "licences.md"
 PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^ ;\\]+)(?: ; (?P<marker>[^\\]+?))? ?\\?$")
 SCOPES = {"core": "required", "extra": "optional", "development": "excluded"}
 SPDX = {

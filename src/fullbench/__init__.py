@@ -1,7 +1,8 @@
 """fullbench: judge multimodal models, and judge the judges.
 
 Public names for notebooks: the core classes, the errors, and `answer`, `judge`, `run`, `report` and `card`.
-docs/compatibility.md promises that these names stay. Each name is imported on first use, which keeps the import fast.
+docs/reference/compatibility.md promises that these names stay. Each name is imported on first use, which keeps the
+import fast.
 """
 
 from __future__ import annotations

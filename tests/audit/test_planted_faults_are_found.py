@@ -242,7 +242,7 @@ def test_blind_judges_are_told_from_those_who_look_by_100_items(looking):
     [(0.5, 6.0, 0.0, 0.05), (0.7, 6.0, 0.1, 0.3), (1.0, 3.0, 0.85, 1.0), (1.0, 6.0, 1.0, 1.0)],
 )
 def test_how_often_a_quick_audit_says_that_a_judge_sees(looking, sharpness, least, most):
-    """Who looks half of the time seldom passes, who always looks and is right in 95 % seldom fails (docs/audit.md)."""
+    """Judges that use half of the pictures seldom pass; those with 95 % right seldom fail (docs/how-to/audit.md)."""
     cases = sight_cases(SIZES["quick"].picture_use_pairs)
     record = Record((), {case.item.id: case.item for case in cases},
                     {(one.item, one.contestant, 0): one for case in cases for one in case.responses})  # fmt: skip

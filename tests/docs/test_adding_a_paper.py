@@ -20,7 +20,7 @@ PAPER = {"votes.csv", "judge.txt", "caption_votes.py", "pyproject.toml"}
 def folder(tmp_path_factory) -> Path:
     """The files of the page, and what `pip install` would note down of their entry points."""
     place = tmp_path_factory.mktemp("paper")
-    for _, body, _ in blocks(ROOT / "docs" / "adding-a-paper.md"):
+    for _, body, _ in blocks(ROOT / "docs" / "how-to" / "adding-a-paper.md"):
         if body.startswith("# file:"):
             head, _, rest = body.partition("\n")
             (place / head.removeprefix("# file:").strip()).write_text(rest, encoding="utf-8")
@@ -91,6 +91,6 @@ def test_every_hook_is_taught():
 
     from fullbench import Benchmark
 
-    page = (ROOT / "docs" / "adding-a-paper.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "adding-a-paper.md").read_text(encoding="utf-8")
     for field in fields(Benchmark):
         assert f"`{field.name}" in page, f"the hook {field.name!r} is not on the page"

@@ -18,6 +18,7 @@ from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.studies.study_file import Study
 
 ROOT = Path(__file__).parents[2]
+KINDS = ("tutorials", "how-to", "reference", "explanation", "papers")
 LINK = re.compile(r"(?<!`)\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
@@ -39,9 +40,9 @@ def test_every_link_leads_somewhere(pages):
 
 
 def test_notebooks_are_pages_with_what_their_cells_showed(pages):
-    links = (pages / "notebooks.md").read_text(encoding="utf-8")
-    for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
-        page = (pages / "notebooks" / f"{path.stem}.md").read_text(encoding="utf-8")
+    links = (pages / "tutorials" / "notebooks.md").read_text(encoding="utf-8")
+    for path in sorted((ROOT / "docs" / "tutorials" / "notebooks").glob("*.ipynb")):
+        page = (pages / "tutorials" / "notebooks" / f"{path.stem}.md").read_text(encoding="utf-8")
         assert f"](notebooks/{path.stem}.md)" in links
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             assert "".join(cell["source"]) in page
@@ -89,7 +90,9 @@ def test_the_reference_has_every_command_setting_and_name(pages):
 def test_every_page_of_the_navigation_is_there(pages):
     named = re.findall(r": ([\w/.-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
     assert [page for page in named if not (pages / page).exists()] == []
-    own = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").glob("*.md")}
+    kinds = [path for kind in KINDS for path in (ROOT / "docs" / kind).rglob("*.md")]
+    own = {page.relative_to(ROOT / "docs").as_posix() for page in kinds}
+    assert list((ROOT / "docs").glob("*.md")) == [], "a page belongs to one of the kinds, a folder each"
     assert own <= set(named), "a page that no menu names is not found"
 
 

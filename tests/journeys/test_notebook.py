@@ -127,7 +127,7 @@ def test_the_import_is_light():
     assert fullbench.__all__
 
 
-NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "docs" / "tutorials" / "notebooks").glob("*.ipynb"))
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)

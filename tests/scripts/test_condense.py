@@ -138,7 +138,7 @@ def test_mllm_as_a_judge_is_compressed_byte_for_byte(tmp_path):
 def test_the_page_of_sources_says_the_digests_of_the_data_that_tests_read():
     if not SHARED.is_dir():
         pytest.skip("the data folders are not here")
-    page = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "data.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([^`]+\.gz)` \| [^|]+ \| [^|]+ \| (\d+) \| `([0-9a-f]{16})` \|$", page, re.MULTILINE)
     assert len(rows) == 42
     for name, count, digest in rows:

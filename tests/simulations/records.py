@@ -82,5 +82,5 @@ def at_most(share: float, runs: int) -> float:
 
 
 def show(result: str) -> None:
-    """Write a measured result, which `pytest -s` shows; docs/truth.md has the table of all results."""
+    """Write a measured result, which `pytest -s` shows; docs/explanation/truth.md has the table of all results."""
     sys.stdout.write(f"{result}\n")

@@ -1,4 +1,4 @@
-"""The promises of docs/truth.md, simulated from the docs alone: only public names of the package, worlds of their own.
+"""The promises of docs/explanation/truth.md, simulated from the docs alone, by public names of the package.
 
 Votes and verdicts follow Davidson's model of ties. Items have heavy-tailed effects, which people and the judge share,
 and the judge has tastes of its own.

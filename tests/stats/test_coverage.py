@@ -1,7 +1,7 @@
 """Do intervals cover what they promise, at five items as at a thousand, however alike the rows of an item are?
 
-Quick runs here, the table of docs/statistics.md under `slow`. The generators are the tests' own: items differ in how
-hard they are, rows of an item share that.
+Quick runs here, the table of docs/explanation/statistics.md under `slow`. The generators are the tests' own:
+items differ in how hard they are, rows of an item share that.
 """
 
 from __future__ import annotations

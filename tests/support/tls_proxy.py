@@ -1,7 +1,7 @@
 """A reverse proxy that speaks https, as stands before a real site: in a few lines of Python, and as nginx.
 
 Both are given the address of what they stand before and a certificate for `localhost`; both pass on the host, the
-client's address and the scheme, as docs/web.md says.
+client's address and the scheme, as docs/how-to/web.md says.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ def python(folder: Path, port: int, behind: int) -> subprocess.Popen[bytes]:
 
 
 def nginx(program: str, folder: Path, port: int, behind: int) -> subprocess.Popen[bytes]:
-    """The real thing, with the lines that docs/web.md tells people to write."""
-    docs = (Path(__file__).parents[2] / "docs" / "web.md").read_text(encoding="utf-8")
+    """The real thing, with the lines that docs/how-to/web.md tells people to write."""
+    docs = (Path(__file__).parents[2] / "docs" / "how-to" / "web.md").read_text(encoding="utf-8")
     told = docs.split("```text\n")[1].split("```")[0].replace("127.0.0.1:8000", f"127.0.0.1:{behind}")
     assert "proxy_pass" in told
     (folder / "nginx.conf").write_text(SITE.format(folder=folder, port=port, told=told))

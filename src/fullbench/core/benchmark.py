@@ -22,7 +22,7 @@ from fullbench.errors import InputError
 PAPER_PROTOCOL: Mapping[str, Any] = {"paper": True}
 """What `protocol = "paper"` of a study means; a table `[protocol]` never has the key `paper`."""
 
-UNPUBLISHED_TABLES = "our condensed tables, which are not published (docs/data.md)"
+UNPUBLISHED_TABLES = "our condensed tables, which are not published (docs/reference/data.md)"
 """`reproduce_from` of a benchmark whose authors released its data in another form only, or not at all."""
 
 

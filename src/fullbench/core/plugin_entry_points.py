@@ -5,7 +5,7 @@ A package offers a plugin in its `pyproject.toml`, under the name of its type:
     [project.entry-points."fullbench.benchmarks"]
     my_paper = "my_package:benchmark"
 
-`PLUGIN_TYPES` describes what each type expects; `docs/doors.md` has an example of each.
+`PLUGIN_TYPES` describes what each type expects; `docs/reference/plugin-types.md` has an example of each.
 """
 
 from __future__ import annotations

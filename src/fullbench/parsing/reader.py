@@ -1,4 +1,4 @@
-"""The rule by which a judge's reply becomes marks; docs/replies.md has it in plain words.
+"""The rule by which a judge's reply becomes marks; docs/explanation/replies.md has it in plain words.
 
 1. A form that carries the check code wins.
 2. Else the last complete form on a line of its own, before any prompt marker; else the last one in a sentence.

@@ -9,7 +9,7 @@ first call after the baseline, or with a later round of calls.
 The alarm rings once the calls are `ALARM_RATIO` times as likely under the mixture of these hypotheses as under the
 best-fitting unchanged judge. That judge is fitted to all calls, baseline included. The method follows universal
 inference (Wasserman, Ramdas and Balakrishnan, PNAS 117, 2020, doi:10.1073/pnas.1922664117). The hypotheses are fitted
-to the baseline, so 1 in `ALARM_RATIO` is no strict bound on false alarms. docs/audit.md has measured rates.
+to the baseline, so 1 in `ALARM_RATIO` is no strict bound on false alarms. docs/how-to/audit.md has measured rates.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ from fullbench.core.translatable_note import Note
 
 SEES, LOOKS_AWAY = 0.8, 0.2
 """A judge uses the picture if its index is at least SEES (nine of ten verdicts follow the picture) with a lower end
-above LOOKS_AWAY. It does not if the upper end is at most LOOKS_AWAY or the lower end at most 0. docs/audit.md has the
-error rates: the index also falls if a judge is only unsure."""
+above LOOKS_AWAY. It does not if the upper end is at most LOOKS_AWAY or the lower end at most 0. docs/how-to/audit.md
+has the error rates: the index also falls if a judge is only unsure."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ _BLOCK = 1 << 22
 # above this number of rows, independent Poisson counts replace the multinomial draw
 _MANY = 100_000
 FEW = 100
-"""With fewer units than this, bootstrap percentiles are too narrow (docs/statistics.md); use the jackknife."""
+"""Bootstrap percentiles of fewer units are too narrow (docs/explanation/statistics.md); use the jackknife."""
 # largest share of undefined resamples: leaving out more would bias the interval
 _MOST_UNDEFINED = 0.1
 

@@ -13,7 +13,7 @@ The interval depends on the scale:
   Clopper and Pearson). The interval is the largest effect of such a share, and one-sided at an end of the scale.
   Without a scale there is no interval, and the estimate has the reason.
 
-docs/statistics.md has the measured coverage at 5 to 1,000 items.
+docs/explanation/statistics.md has the measured coverage at 5 to 1,000 items.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A spec is the name of a plugin (`objects`, `diffusers:FOLDER?steps=20`) or a function of the user, `MODULE:FUNCTION`.
 A detector takes a Pillow image. It may return the shapes that common packages return, so that a user's function is
-mostly one line (docs/pictures.md):
+mostly one line (docs/how-to/pictures.md):
 
 - `{"label" or "class", "score", "box": [x, y, width, height]}`, in pixels (NudeNet);
 - `{"label", "score", "box": {"xmin", "ymin", "xmax", "ymax"}}`, in pixels (zero-shot detection of transformers);

@@ -105,7 +105,7 @@ def test_the_lines_behind_a_share_won_give_that_share(refreshed):
 
 
 def score_interval(values: list[float], least: float, most: float) -> tuple[float, float]:
-    """What docs/statistics.md says of a mean on a scale, found by search: all means that the values do not rule out."""
+    """The interval of docs/explanation/statistics.md for a mean on a scale, by search over all means."""
     n, value = len(values), fmean(values)
     if len(set(values)) == 1:
         # what unseen items could do: a share of 1 - 0.05^(1/n) of them may be as far off as the scale goes
