@@ -17,6 +17,7 @@ def listing(as_json: JsonOption = False) -> None:
         fullbench list --json
     """
     from fullbench.core.plugin_entry_points import PLUGIN_TYPES, plugin_names
+    from fullbench.judges.scorers.scorer_factories import NEEDS
     from fullbench.plugin_specs import load_benchmark
 
     names_by_type = {door.kind: plugin_names(door.kind) for door in PLUGIN_TYPES}
@@ -32,10 +33,15 @@ def listing(as_json: JsonOption = False) -> None:
     if as_json:
         import json
 
-        typer.echo(json.dumps({**names_by_type, "reproduce": sources, "layout not seen": unseen_layouts}, indent=2))
+        more = {"score models": NEEDS, "reproduce": sources, "layout not seen": unseen_layouts}
+        typer.echo(json.dumps({**names_by_type, **more}, indent=2))
         return
     for kind, entries in names_by_type.items():
         print_line(f"{kind}: {', '.join(entries) or 'none'}")
+    print_line("")
+    print_line("Score models and what they need. Weights come from the hub; a file or folder of yours works too:")
+    for name, needs in NEEDS.items():
+        print_line(f"- {name}: {needs}")
     print_line("")
     print_line("`fullbench reproduce NAME --data FOLDER` computes published numbers again. It reads:")
     names_by_source: dict[str, list[str]] = {}

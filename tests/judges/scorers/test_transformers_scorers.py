@@ -184,7 +184,7 @@ def test_wrong_options_are_told():
 def test_hpsv2_is_the_authors_checkpoint_unless_a_model_is_named():
     for version, file in (("", "HPS_v2.1_compressed.pt"), ("2.0", "HPS_v2_compressed.pt")):
         judge = scorer_factories.build_hpsv2_judge("", {"version": version} if version else {})
-        assert judge.settings["weights"] == f"hub:xswu/HPSv2/{file}"
+        assert judge.settings["model"] == f"hub:xswu/HPSv2/{file}"
     with pytest.raises(InputError, match=r"HPSv2 has the versions 2.0, 2.1; found '1'"):
         scorer_factories.build_hpsv2_judge("", {"version": "1"})
     assert (

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _HEADER = 65536
 _FRAMES = {0xC0, 0xC1, 0xC2}
 _APPLICATION = 0xE1
+CLIP_MEAN, CLIP_DEVIATION = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+"""CLIP's mean and deviation of colours, which the score models built on CLIP or BLIP share."""
 _ALONE = {0x01, *range(0xD0, 0xDA)}  # JPEG markers without a length field
 
 

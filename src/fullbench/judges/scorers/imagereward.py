@@ -8,15 +8,25 @@ or one of another shape, is an error.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isqrt
 from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.judges.scorers.batch_preprocessing_and_gpu_jpeg_decoding import RoundedCropRecipe
-from fullbench.judges.scorers.safe_weights import Layers, linear_layers, load_tensors
+from fullbench.judges.scorers.batch_preprocessing_and_gpu_jpeg_decoding import (
+    CLIP_DEVIATION,
+    CLIP_MEAN,
+    RoundedCropRecipe,
+)
+from fullbench.judges.scorers.safe_weights import (
+    CHECKPOINT_SUFFIXES,
+    Layers,
+    ReleasedTensors,
+    download_files,
+    linear_layers,
+    load_tensors,
+)
 
 CHECKPOINT, CONFIG, TOKENIZER = "ImageReward.pt", "med_config.json", "bert-base-uncased"
 _RELEASE_WORDS = ("vocab.txt", "tokenizer.json")
@@ -36,7 +46,7 @@ class Release:
 
         folder = Path(self.tokenizer)
         if not folder.is_dir():
-            folder = _download_files(self.tokenizer, _RELEASE_WORDS, "processor=FOLDER")
+            folder = download_files(self.tokenizer, _RELEASE_WORDS, "processor=FOLDER")
         if not _has_vocabulary(folder):  # transformers would silently load a tokenizer without any word
             raise InputError(
                 f"there is no {' or '.join(_RELEASE_WORDS)} in it; give BERT's with processor=FOLDER", path=folder
@@ -58,7 +68,7 @@ def find_release(source: str, processor: str = "") -> Release | None:
     if place.is_file():
         return _make_release(place, processor)
     if not place.is_dir():
-        if place.suffix in {".pt", ".pth", ".safetensors"} or source.startswith((".", "/", "~")):
+        if place.suffix in CHECKPOINT_SUFFIXES or source.startswith((".", "/", "~")):
             raise InputError(f"there is no such file; give {CHECKPOINT}, its folder or a name on the hub", path=source)
         return None
     if not (place / CHECKPOINT).is_file():
@@ -74,7 +84,7 @@ def fetch_release(source: str, processor: str = "", revision: str = "") -> Relea
     release = find_release(source, processor)
     if release is not None:
         return release
-    folder = _download_files(source, (CHECKPOINT, CONFIG), "imagereward:FOLDER", revision)
+    folder = download_files(source, (CHECKPOINT, CONFIG), "imagereward:FOLDER", revision)
     if not (folder / CHECKPOINT).is_file():
         raise InputError(f"the hub's {source} holds no {CHECKPOINT}; zai-org/ImageReward does")
     return _make_release(folder / CHECKPOINT, processor)
@@ -89,20 +99,6 @@ def _has_vocabulary(folder: Path) -> bool:
     return any((folder / name).is_file() for name in _RELEASE_WORDS)
 
 
-def _download_files(name: str, files: tuple[str, ...], instead: str, revision: str = "") -> Path:
-    from huggingface_hub import snapshot_download
-
-    try:
-        return Path(snapshot_download(name, revision=revision or None, allow_patterns=list(files)))
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"{name} is not a folder, and the hub cannot be reached ({str(error).strip().splitlines()[0]}). Put its "
-            f"{files[0]} into a folder and use {instead}"
-        ) from error
-
-
-# CLIP's mean and deviation of colours
-_MEAN, _DEVIATION = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
 _PER_HEAD = 64
 _VISION_PREFIX, _TEXT_PREFIX, _HEAD_PREFIX = "blip.visual_encoder.", "blip.text_encoder.", "mlp.layers."
 _TIMM = (
@@ -141,7 +137,7 @@ def load_checkpoint(checkpoint: Path, config: Path | None, dtype: Any) -> ImageR
     import torch
     from transformers import BlipTextModel, BlipVisionModel
 
-    weights = _CheckpointTensors(load_tensors(checkpoint), checkpoint)
+    weights = ReleasedTensors(load_tensors(checkpoint), checkpoint, "ImageReward", CHECKPOINT)
     vision_config, text_config = _vision_config(weights), _text_config(weights, config)
     with torch.device("meta"):
         vision_tensors = {
@@ -151,7 +147,10 @@ def load_checkpoint(checkpoint: Path, config: Path | None, dtype: Any) -> ImageR
         text = BlipTextModel(text_config, add_pooling_layer=False)
         text_tensors = {_TEXT_PREFIX + name: (name, value) for name, value in text.state_dict().items()}
     head = {name: weights.by_name[name] for name in weights.by_name if name.startswith(_HEAD_PREFIX)}
-    weights.check({name: tuple(value.shape) for name, (_, value) in (vision_tensors | text_tensors).items()}, set(head))
+    weights.check(
+        {name: tuple(value.shape) for name, (_, value) in (vision_tensors | text_tensors).items()},
+        {*head, *_UNUSED_TENSORS},
+    )
     layers = linear_layers(head, checkpoint)
     encoders = torch.nn.Module()
     state_dict = {name: weights.by_name[theirs] for theirs, (name, _) in vision_tensors.items()}
@@ -163,42 +162,10 @@ def load_checkpoint(checkpoint: Path, config: Path | None, dtype: Any) -> ImageR
         None, config=text_config, state_dict=state_dict, dtype=dtype, add_pooling_layer=False
     )
     return ImageRewardModel(
-        encoders, layers, RoundedCropRecipe(vision_config.image_size, vision_config.image_size, _MEAN, _DEVIATION)
+        encoders,
+        layers,
+        RoundedCropRecipe(vision_config.image_size, vision_config.image_size, CLIP_MEAN, CLIP_DEVIATION),
     )
-
-
-@dataclass(frozen=True)
-class _CheckpointTensors:
-    by_name: Mapping[str, Any]
-    path: Path
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        if name not in self.by_name:
-            raise self._unlike(f"it has no {name!r}, but {min(self.by_name)!r}")
-        return tuple(self.by_name[name].shape)
-
-    def depth(self, prefix: str) -> int:
-        return len({name.removeprefix(prefix).split(".")[0] for name in self.by_name if name.startswith(prefix)})
-
-    def check(self, expected_shapes: Mapping[str, tuple[int, ...]], head: set[str]) -> None:
-        missing = [name for name in expected_shapes if name not in self.by_name]
-        if missing:
-            raise self._unlike(f"it lacks {_names_summary(missing)}")
-        unknown = [name for name in self.by_name if name not in {*expected_shapes, *head, *_UNUSED_TENSORS}]
-        if unknown:
-            raise self._unlike(f"it holds {_names_summary(unknown)} that ImageReward has not")
-        for name, shape in expected_shapes.items():
-            if (held_shape := self.shape(name)) != shape:
-                raise self._unlike(f"{name!r} has the shape {held_shape} in place of {shape}")
-
-    def _unlike(self, why: str) -> InputError:
-        return InputError(
-            f"this is not ImageReward: {why}; give {CHECKPOINT} as its authors release it", path=self.path
-        )
-
-
-def _names_summary(names: list[str]) -> str:
-    return f"{names[0]!r}" if len(names) == 1 else f"{len(names)} tensors such as {names[0]!r}"
 
 
 def _timm_name(name: str) -> str:
@@ -207,7 +174,7 @@ def _timm_name(name: str) -> str:
     return name
 
 
-def _head_count(weights: _CheckpointTensors, what: str, width: int) -> int:
+def _head_count(weights: ReleasedTensors, what: str, width: int) -> int:
     """Return the number of attention heads. Tensors do not show it, but BLIP's encoders have 64 units per head."""
     if width % _PER_HEAD:
         raise InputError(
@@ -217,7 +184,7 @@ def _head_count(weights: _CheckpointTensors, what: str, width: int) -> int:
     return width // _PER_HEAD
 
 
-def _vision_config(weights: _CheckpointTensors) -> Any:
+def _vision_config(weights: ReleasedTensors) -> Any:
     from transformers import BlipVisionConfig
 
     _, places, width = weights.shape(f"{_VISION_PREFIX}pos_embed")
@@ -233,7 +200,7 @@ def _vision_config(weights: _CheckpointTensors) -> Any:
     )
 
 
-def _text_config(weights: _CheckpointTensors, path: Path | None) -> Any:
+def _text_config(weights: ReleasedTensors, path: Path | None) -> Any:
     """Return the text encoder's config: sizes from the tensors, the rest from `med_config.json`."""
     from transformers import BlipTextConfig
 

@@ -1,4 +1,4 @@
-"""Score models through open_clip: its architectures with published or local weights, including HPSv2's checkpoint."""
+"""Score models through open_clip: its architectures with published or local weights."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from pickle import UnpicklingError
@@ -10,6 +11,7 @@ from typing import Any
 
 from fullbench.errors import InputError
 
+CHECKPOINT_SUFFIXES = {".pt", ".pth", ".safetensors"}
 Layers = list[tuple[Any, Any]]
 HUB = "hub:"
 """Prefix of a file on the hub: `hub:OWNER/NAME/FILE`."""
@@ -26,6 +28,19 @@ def fetch_weights(weights: str) -> str:
         reason = str(error).strip().splitlines()[0]
         raise InputError(
             f"the hub cannot be reached for {file} ({reason}). Download the file and use weights=FILE"
+        ) from error
+
+
+def download_files(name: str, files: tuple[str, ...], instead: str, revision: str = "") -> Path:
+    """Return the folder with some files of a repository on the hub. `instead` is the option that takes a folder."""
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(name, revision=revision or None, allow_patterns=list(files)))
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{name} is not a folder, and the hub cannot be reached ({str(error).strip().splitlines()[0]}). Put its "
+            f"{files[0]} into a folder and use {instead}"
         ) from error
 
 
@@ -81,3 +96,43 @@ def linear_layers(named_tensors: Mapping[str, Any], path: Path) -> Layers:
 
 def _layer_number(name: str) -> tuple[int, ...]:
     return tuple(int(part) for part in name.split(".") if part.isdigit())
+
+
+@dataclass(frozen=True)
+class ReleasedTensors:
+    """Tensors of a released checkpoint by name. `model` and `file` are the names for error messages."""
+
+    by_name: Mapping[str, Any]
+    path: Path
+    model: str
+    file: str
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        if name not in self.by_name:
+            raise self._unlike(f"it has no {name!r}, but {min(self.by_name)!r}")
+        return tuple(self.by_name[name].shape)
+
+    def depth(self, prefix: str) -> int:
+        """Return the number of layers whose names begin with a prefix."""
+        return len({name.removeprefix(prefix).split(".")[0] for name in self.by_name if name.startswith(prefix)})
+
+    def check(self, expected_shapes: Mapping[str, tuple[int, ...]], other_names: set[str]) -> None:
+        """Refuse a checkpoint with a missing tensor, one of another shape, or one that is in neither list."""
+        missing = [name for name in expected_shapes if name not in self.by_name]
+        if missing:
+            raise self._unlike(f"it lacks {_names_summary(missing)}")
+        unknown = [name for name in self.by_name if name not in {*expected_shapes, *other_names}]
+        if unknown:
+            raise self._unlike(f"it holds {_names_summary(unknown)} that {self.model} does not have")
+        for name, shape in expected_shapes.items():
+            if (held_shape := self.shape(name)) != shape:
+                raise self._unlike(f"{name!r} has the shape {held_shape} in place of {shape}")
+
+    def _unlike(self, why: str) -> InputError:
+        return InputError(
+            f"this is not {self.model}: {why}; give {self.file} as its authors release it", path=self.path
+        )
+
+
+def _names_summary(names: list[str]) -> str:
+    return f"{names[0]!r}" if len(names) == 1 else f"{len(names)} tensors such as {names[0]!r}"

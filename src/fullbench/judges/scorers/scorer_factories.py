@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 
 from fullbench.errors import InputError
+from fullbench.judges.scorers.hpsv2 import CHECKPOINTS, HpsV2Scorer
 from fullbench.judges.scorers.hpsv3 import WEIGHTS as HPSV3_WEIGHTS
 from fullbench.judges.scorers.hpsv3 import HpsV3Scorer
 from fullbench.judges.scorers.image_statistics import number_option
 from fullbench.judges.scorers.open_clip_scorers import OpenClipScorer
 from fullbench.judges.scorers.remote_scorer import RemoteScorer
-from fullbench.judges.scorers.safe_weights import HUB
+from fullbench.judges.scorers.safe_weights import CHECKPOINT_SUFFIXES, HUB
 from fullbench.judges.scorers.scorer_judge import CallableScorer, Scorer, ScorerJudge, Span
 from fullbench.judges.scorers.transformers_scorers import KINDS
 from fullbench.plugin_specs import load_function as function_named
@@ -72,19 +74,21 @@ def build_openclip_judge(argument: str, options: Mapping[str, str]) -> ScorerJud
     return _build_judge(OpenClipScorer(argument, span=_parse_span(options) or (-1.0, 1.0), **model_options), options)
 
 
-HPS = {"2.0": "HPS_v2_compressed.pt", "2.1": "HPS_v2.1_compressed.pt"}
-"""Checkpoints that the authors of HPSv2 publish on the hub, by version."""
-
-
 def build_hpsv2_judge(argument: str, options: Mapping[str, str]) -> ScorerJudge:
-    """Build the judge for `hpsv2?version=2.1` (the authors' checkpoint) or `hpsv2:MODEL` (transformers)."""
-    if argument:
+    """Build the judge for `hpsv2?version=2.1` or `hpsv2:FILE` (the authors' checkpoint), or `hpsv2:MODEL`."""
+    path = Path(argument)
+    if argument and not path.is_file() and path.suffix not in CHECKPOINT_SUFFIXES:
         return build_hub_judge("hpsv2", argument, options)
+    if argument and "version" in options:
+        raise InputError("the option version is for the authors' checkpoints on the hub; leave it out for a file")
     version = options.get("version", "2.1")
-    if version not in HPS:
-        raise InputError(f"HPSv2 has the versions {', '.join(HPS)}; found {version!r}")
-    other_options = {option: value for option, value in options.items() if option != "version"}
-    return build_openclip_judge("ViT-H-14", {"weights": f"{HUB}xswu/HPSv2/{HPS[version]}", **other_options})
+    if version not in CHECKPOINTS:
+        raise InputError(f"HPSv2 has the versions {', '.join(CHECKPOINTS)}; found {version!r}")
+    option_names = ("processor", "device", "precision")
+    _refuse_unknown_options(options, ("version", *option_names, *_JUDGE_OPTIONS))
+    model_options = {name: options[name] for name in option_names if name in options}
+    source = argument or f"{HUB}xswu/HPSv2/{CHECKPOINTS[version]}"
+    return _build_judge(HpsV2Scorer(source, span=_parse_span(options) or (-1.0, 1.0), **model_options), options)
 
 
 def build_hpsv3_judge(argument: str, options: Mapping[str, str]) -> ScorerJudge:
@@ -120,3 +124,17 @@ build_pickscore_judge = partial(build_hub_judge, "pickscore")
 build_blip_itm_judge = partial(build_hub_judge, "blip-itm")
 build_imagereward_judge = partial(build_hub_judge, "imagereward")
 build_aesthetics_judge = partial(build_hub_judge, "aesthetics")
+
+_CLIP_H = "laion/CLIP-ViT-H-14-laion2B-s32B-b79K"
+NEEDS: Mapping[str, str] = {
+    "aesthetics": f"{KINDS['aesthetics'].source}, aesthetic-model.pth of trl-lib/ddpo-aesthetic-predictor [local]",
+    "blip-itm": f"{KINDS['blip-itm'].source}, or Salesforce/blip-itm-base-coco [local]",
+    "clip": f"{KINDS['clip'].source}, or {_CLIP_H} [local]",
+    "hpsv2": f"{CHECKPOINTS['2.1']} of xswu/HPSv2, tokenizer of {_CLIP_H} [local]",
+    "hpsv3": "HPSv3.safetensors of MizzenAI/HPSv3, Qwen/Qwen2-VL-7B-Instruct, the authors' instruction [local]",
+    "imagereward": f"ImageReward.pt of {KINDS['imagereward'].source}, vocab.txt of bert-base-uncased [local]",
+    "openclip": "an architecture of open_clip with a tag or file of weights [openclip]",
+    "pickscore": f"{KINDS['pickscore'].source}, processor of {_CLIP_H} [local]",
+    "siglip": f"{KINDS['siglip'].source} [local]",
+}
+"""What each score model with weights needs by default: files and models on the hub, and the extra to install."""
