@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fullbench.core.estimate import Estimate
     from fullbench.core.item import Item, Turn
     from fullbench.core.judge import Judge
+    from fullbench.core.media import Audio, Document, Media, Video
     from fullbench.core.model import Model, Prompt, Reply
     from fullbench.core.model_call import Call, Usage
     from fullbench.core.panel_and_cascade import Cascade, Panel
@@ -44,6 +45,10 @@ if TYPE_CHECKING:
     from fullbench.studies.rewards.reward_function import reward
 
 _HOMES = {
+    "Audio": "core.media",
+    "Document": "core.media",
+    "Media": "core.media",
+    "Video": "core.media",
     "Ballot": "core.ballot",
     "Benchmark": "core.benchmark",
     "LoadedData": "core.reproduced_numbers_and_loaded_data",
@@ -93,15 +98,17 @@ _HOMES = {
     "run": "studies.notebook_api",
 }
 
-_SHOWN = {"core.case", "core.item", "core.picture", "core.verdict_record", "core.response", "core.table"}
+_SHOWN = {"core.case", "core.item", "core.media", "core.picture", "core.verdict_record", "core.response", "core.table"}
 
 __all__ = [
+    "Audio",
     "Ballot",
     "Benchmark",
     "Call",
     "Cascade",
     "Case",
     "Choice",
+    "Document",
     "EngineError",
     "Estimate",
     "Failure",
@@ -114,6 +121,7 @@ __all__ = [
     "LedgerError",
     "Likert",
     "LoadedData",
+    "Media",
     "MissingExtra",
     "Model",
     "ModelError",
@@ -135,6 +143,7 @@ __all__ = [
     "Usage",
     "UserError",
     "Verdict",
+    "Video",
     "answer",
     "ballot",
     "card",

@@ -13,8 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from PIL import Image
 
+from fullbench.core import media
 from fullbench.core import picture as pictures
-from fullbench.core.picture import Picture, RecentFileCache
+from fullbench.core.media import RecentFileCache
+from fullbench.core.picture import Picture
 from fullbench.errors import InputError, LedgerError
 from fullbench.ledger.pictures.picture_folder import PictureFolder
 from tests.ledger.making import png
@@ -39,13 +41,13 @@ def test_a_file_that_changes_after_it_was_read_is_kept_and_sent_as_it_was_read(t
     file.write_bytes(png(71))
     folder = PictureFolder(tmp_path / "kept", sync=True)
     folder.keep(picture)
-    assert folder.find(picture.digest, picture.media).data() == picture.cached_data() == png(70)
+    assert folder.find(picture.digest, picture.media_type).data() == picture.cached_data() == png(70)
     with pytest.raises(InputError, match="changed since"):
         picture.data()
 
 
 def test_a_large_picture_is_read_again_and_a_change_is_noticed(tmp_path, monkeypatch):
-    monkeypatch.setattr(pictures, "_recent_files", RecentFileCache(largest=8))
+    monkeypatch.setattr(media, "recent_files", RecentFileCache(largest=8))
     file = tmp_path / "a.png"
     file.write_bytes(png(72))
     picture = Picture.read(file)
@@ -65,7 +67,7 @@ def test_a_picture_that_finds_no_room_leaves_nothing_behind(tmp_path):
     picture = Picture.from_bytes(png(75))
     (tmp_path / "other" / picture.digest[:2] / picture.digest / "in the way").mkdir(parents=True)
     with pytest.raises(LedgerError, match="cannot be kept"):
-        folder.write(picture.digest, picture.data())
+        folder.write(picture.digest, picture.pieces())
     assert not list((tmp_path / "other").rglob("*.part"))
 
 

@@ -165,7 +165,7 @@ def test_a_folder_of_pictures(tmp_path):
     for name in ("c.png", "d.png"):
         (tmp_path / name).write_bytes(png(3)[:-20])
     with pytest.raises(
-        InputError, match=r"2 pictures here cannot be used: c\.png, d\.png; of the first: .*c\.png' is cut"
+        InputError, match=r"2 files here cannot be used: c\.png, d\.png; of the first: .*c\.png' is cut"
     ):
         list(read_items(tmp_path, question="what?"))
 

@@ -17,7 +17,8 @@ from PIL import Image
 from fullbench import Ledger
 from fullbench.core import picture as pictures
 from fullbench.core.item import Item
-from fullbench.core.picture import UNKNOWN, Picture
+from fullbench.core.media import UNKNOWN
+from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.errors import InputError
 from fullbench.files.item_response_verdict_files import read_items, read_responses, write_items, write_responses
@@ -243,7 +244,7 @@ def test_a_picture_without_pixels_is_refused_with_its_line_and_is_no_picture_of_
     (tmp_path / "items.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"items.jsonl:1: the picture .*flat.img' is 0 pixels wide or high"):
         list(read_items(tmp_path / "items.jsonl"))
-    assert Picture.from_any_bytes(bytes(data), b"").media == UNKNOWN
+    assert Picture.from_any_bytes(bytes(data), b"").media_type == UNKNOWN
 
 
 def test_a_jpeg_without_pixels_is_not_sent():

@@ -18,6 +18,7 @@ import pytest
 
 from fullbench import Ledger
 from fullbench.core import picture as pictures
+from fullbench.core.media import UNKNOWN
 from fullbench.errors import InputError
 from fullbench.files import picture_download
 from fullbench.files.item_response_verdict_files import read_items, read_responses
@@ -185,7 +186,7 @@ def test_responses_too_and_only_within_the_consent(tmp_path, site, monkeypatch):
     assert not site.asked
     with allow_picture_folders(urls=True):
         (answer,) = read_responses(tmp_path / "answers.jsonl")
-    assert [picture.media for picture in answer.pictures] == [pictures.UNKNOWN, "image/png"]
+    assert [picture.media_type for picture in answer.pictures] == [UNKNOWN, "image/png"]
 
 
 def run(folder: Path, *words: str, private: str = "") -> subprocess.CompletedProcess[str]:

@@ -90,7 +90,7 @@ def keys(_folder: Path) -> str:
         "pictures": {
             "red": _picture(RED),
             "blue": _picture(BLUE),
-            "as given": Picture.from_any_bytes(b"no picture", b"").media,
+            "as given": Picture.from_any_bytes(b"no picture", b"").media_type,
         },
         "items": {name: item.key for name, item in items().items()},
         "responses": {name: response.key for name, response in responses().items()},
@@ -104,4 +104,4 @@ def keys(_folder: Path) -> str:
 
 def _picture(data: bytes) -> list[str]:
     picture = Picture.from_bytes(data)
-    return [picture.digest, picture.media]
+    return [picture.digest, picture.media_type]

@@ -40,7 +40,7 @@ def test_a_folder_is_answered_and_judged_with_a_question(cli, tmp_path, photos):
             "--contestant", who[0], "--contestant", who[1],
         )  # fmt: skip
         assert code == 0, err
-        assert "2 files are no pictures that we read: 1 .heic, 1 .txt" in err
+        assert "2 files are not read: 1 .heic, 1 .txt" in err
         code, _, err = cli(
             "judge", "--items", "photos", "--question", "这是什么颜色？", "--responses", "answers.jsonl",
             "--judge", f"openai:judge@{server.url}?mode=direct", "--ballot", "choice", "--quiet", "--limit", 2,
@@ -78,7 +78,7 @@ def test_folder_of_heic_alone_names_them(cli, tmp_path):
     (tmp_path / "p").mkdir()
     for number in range(3):
         (tmp_path / "p" / f"{number}.HEIC").write_bytes(b"\0\0\0\x18ftypheic" + bytes(40))
-    with pytest.raises(Exception, match=r"holds no pictures: 3 files are no pictures that we read: 3 \.heic"):
+    with pytest.raises(Exception, match=r"PDF files: 3 files are not read: 3 \.heic"):
         list(read_items(tmp_path / "p", question="?"))
 
 

@@ -199,7 +199,7 @@ def _copy_pictures(original: Ledger, backup_ledger: Ledger, folder: Path, *, qui
     target = PictureFolder(folder, sync=True)
     with progress_bar("copying", quiet=quiet) as step:
         for number, digest in enumerate(digests, 1):
-            target.keep(original.picture(digest))
+            target.keep(original.media(digest))
             step("pictures", number, len(digests))
     return len(digests)
 

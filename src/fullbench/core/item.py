@@ -1,4 +1,4 @@
-"""Items: the questions put to contestants, as turns of text and pictures."""
+"""Items: the questions put to contestants, as turns of text, pictures and other media."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fullbench.core.json_digests_and_cached_properties import digest, once
+from fullbench.core.media import Media
 from fullbench.core.picture import Picture
 from fullbench.core.registered_display_and_frame_functions import NotebookDisplay
 
-Part = str | Picture
+Part = str | Media
+"""Text, or a picture, video, recording or document."""
 
 
 Role = Literal["system", "user", "assistant"]
@@ -36,12 +38,12 @@ WITHHELD = "withheld"
 
 
 def parts_content(parts: Sequence[Part]) -> list[Any]:
-    """Return parts as a JSON value: text as it is, a picture by its digest."""
-    return [part if isinstance(part, str) else {"picture": part.digest} for part in parts]
+    """Return parts as a JSON value: text as it is, a picture or other media by kind and digest."""
+    return [part if isinstance(part, str) else {part.part_name: part.digest} for part in parts]
 
 
 def parts_text(parts: Sequence[Part]) -> str:
-    """Return the text of some parts, without pictures."""
+    """Return the text of some parts, without pictures and other media."""
     return "\n".join(part for part in parts if isinstance(part, str))
 
 
@@ -65,6 +67,11 @@ def parts_pictures(parts: Sequence[Part]) -> tuple[Picture, ...]:
     return tuple(part for part in parts if isinstance(part, Picture))
 
 
+def parts_media(parts: Sequence[Part]) -> tuple[Media, ...]:
+    """Return the pictures, videos, recordings and documents of some parts, in order."""
+    return tuple(part for part in parts if isinstance(part, Media))
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One turn of a conversation."""
@@ -80,13 +87,18 @@ class Turn:
     def pictures(self) -> tuple[Picture, ...]:
         return parts_pictures(self.parts)
 
+    @property
+    def media(self) -> tuple[Media, ...]:
+        return parts_media(self.parts)
+
 
 @dataclass(frozen=True)
 class Item(NotebookDisplay):
     """One question put to every contestant.
 
-    The last turn is the question; earlier ones are the dialogue so far. `captions` describe the pictures, in their
-    order, for judges that cannot see. `tags` classify the item (data set, task, family, language...).
+    The last turn is the question; earlier ones are the dialogue so far. `captions` describe the pictures and
+    other media, in their order, for judges that do not get them. `tags` classify the item (data set, task, family,
+    language...).
     """
 
     id: str
@@ -100,9 +112,9 @@ class Item(NotebookDisplay):
         return self.tags.get(WITHHELD) == "yes"
 
     @classmethod
-    def ask(cls, id: str, question: str, *pictures: Picture, **item_fields: Any) -> Item:  # noqa: A002
-        """Return the usual item: some pictures and a question about them."""
-        return cls(id, (Turn("user", (*pictures, question)),), **item_fields)
+    def ask(cls, id: str, question: str, *media: Media, **item_fields: Any) -> Item:  # noqa: A002
+        """Return the usual item: some pictures or other media, and a question about them."""
+        return cls(id, (Turn("user", (*media, question)),), **item_fields)
 
     @property
     def question(self) -> str:
@@ -115,15 +127,19 @@ class Item(NotebookDisplay):
 
     @property
     def is_interleaved(self) -> bool:
-        """True unless the item is one turn with its pictures before at most one text."""
+        """True unless the item is one turn with its pictures and other media before at most one text."""
         *earlier_turns, question_turn = self.turns_judged
-        picture_count = len(question_turn.pictures)
-        parts = question_turn.parts
-        return bool(earlier_turns) or len(parts) > picture_count + 1 or parts[:picture_count] != question_turn.pictures
+        media, parts = question_turn.media, question_turn.parts
+        return bool(earlier_turns) or len(parts) > len(media) + 1 or parts[: len(media)] != media
 
     @once
     def pictures(self) -> tuple[Picture, ...]:
         return tuple(picture for turn in self.turns for picture in turn.pictures)
+
+    @once
+    def media(self) -> tuple[Media, ...]:
+        """Pictures, videos, recordings and documents, in order."""
+        return tuple(part for turn in self.turns for part in turn.media)
 
     @once
     def key(self) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fullbench.core.item import Part, parts_content, parts_pictures, parts_text
+from fullbench.core.item import Part, parts_content, parts_media, parts_pictures, parts_text
 from fullbench.core.json_digests_and_cached_properties import digest, once
+from fullbench.core.media import Media
 from fullbench.core.picture import Picture
 from fullbench.core.registered_display_and_frame_functions import NotebookDisplay
 
@@ -17,7 +18,7 @@ LENGTHENS = "lengthens"
 
 @dataclass(frozen=True)
 class Response(NotebookDisplay):
-    """The answer of one contestant to one item: text, pictures, or both.
+    """The answer of one contestant to one item: text, pictures, other media, or several of them.
 
     A contestant may answer an item several times: `sample` counts its answers from 0. `stop` is how the answer ended,
     if the model reported it (`stop`, `length`, ...). An answer cut off by length is marked in every table.
@@ -42,6 +43,11 @@ class Response(NotebookDisplay):
     @property
     def pictures(self) -> tuple[Picture, ...]:
         return parts_pictures(self.parts)
+
+    @property
+    def media(self) -> tuple[Media, ...]:
+        """Pictures, videos, recordings and documents, in order."""
+        return parts_media(self.parts)
 
     @once
     def key(self) -> str:

@@ -4,13 +4,13 @@ One row each, in any format of `files.row_readers`. These names are written; som
 
 Item
     `id` (or `question_id`, `item_id`, `item`); `question` (or `instruction`, `prompt`) and `pictures` (or `picture`,
-    `images`, `image`: a path or a list of paths, relative to the file), or else `turns`: a list of `{"role",
-    "parts"}`; `reference`; `captions` (or `caption`); `tags`, a mapping. `reference` of a dialogue may be a list with
-    a text for each turn to answer.
+    `images`, `image`: a path or a list of paths, relative to the file), `videos` (or `video`), `audio` (or `audios`),
+    `documents` (or `document`), or else `turns`: a list of `{"role", "parts"}`; `reference`; `captions` (or
+    `caption`); `tags`, a mapping. `reference` of a dialogue may be a list with a text for each turn to answer.
 Response
     `item` (or `question_id`, `item_id`, `id`), `contestant` (or `model`); `text` (or `answer`, `response`, `output`)
-    and/or `pictures`, or else `parts`, or for a dialogue `turns`, a list of answers, each a text or a list of parts;
-    `sample`; `tags`.
+    and/or `pictures`, `videos`, `audio`, `documents`, or else `parts`, or for a dialogue `turns`, a list of answers,
+    each a text or a list of parts; `sample`; `tags`.
 Verdict
     `item` (or `question_id`, `item_id`, `id`), `contestants` (or `contestant`, `model`; or `model_a` and `model_b`),
     `marks` (or `mark`, `score`, `rating`), `winner` (or `preference`: a contestant's name, `model_a`, `model_b`,
@@ -19,8 +19,8 @@ Verdict
     from and written to a server's cache. `probability`, the chance that the case was selected; `variant` and
     `strength`, the kind and strength of a deliberate change; `canary`; `confidence`.
 
-`parts` is a list of texts and `{"picture": PATH}`. Lists and mappings are JSON if the file has only text cells.
-Any other column of an item or a response becomes a tag.
+`parts` is a list of texts and of `{"picture": PATH}`, `{"video": PATH}`, `{"audio": PATH}` or `{"document": PATH}`.
+Lists and mappings are JSON if the file has only text cells. Any other column of an item or a response becomes a tag.
 """
 
 from __future__ import annotations
@@ -37,8 +37,18 @@ from typing import Any, TypeVar, cast
 from fullbench.core.ballot import Ballot, GradedChoice
 from fullbench.core.ballot import ballot as ballot_of
 from fullbench.core.dialogue_turn_answers_and_criteria import dialogue_response, join_references, open_turns
-from fullbench.core.item import ROLES, WITHOUT_PICTURES, Item, Part, Turn
+from fullbench.core.item import ROLES, WITHOUT_PICTURES, Item, Part, Turn, parts_media
 from fullbench.core.json_digests_and_cached_properties import digest
+from fullbench.core.media import (
+    COLUMN_NAMES,
+    KINDS,
+    NOUNS,
+    PART_NAMES,
+    Kind,
+    Media,
+    any_media_from_bytes,
+    media_from_bytes,
+)
 from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
@@ -47,7 +57,7 @@ from fullbench.errors import DataWarning, InputError
 from fullbench.files.annotation_tools import read_labels
 from fullbench.files.items_from_picture_folder import items_in
 from fullbench.files.name_suggestions_and_lookalikes import closest_name, warn_of_twins
-from fullbench.files.picture_access_policy import is_missing_picture, read_picture
+from fullbench.files.picture_access_policy import is_missing_picture, read_media_of
 from fullbench.files.released_rubric_rows import convert_rubric_row
 from fullbench.files.row_fields import Fields
 from fullbench.files.row_readers import read_rows
@@ -56,21 +66,32 @@ from fullbench.files.row_writers import Columns, replace_atomically, write_rows
 _Kind = TypeVar("_Kind")
 
 
-def pictures_of(fields: Fields, *, is_answer: bool = False) -> tuple[tuple[Picture, ...], list[str]]:
-    """Return the pictures, and the names of missing ones if these are allowed."""
-    value = fields.json("pictures")
-    if value is None:
-        return (), []
-    sources = value if isinstance(value, list) else [value]
-    pictures = [_load_picture(fields, source, is_answer) for source in sources]
-    return _separate_missing(pictures)
+def media_of(fields: Fields, *, is_answer: bool = False) -> tuple[tuple[Media, ...], list[str]]:
+    """Return the pictures, videos, recordings and documents, and the names of missing ones if these are allowed."""
+    loaded: list[Media | _MissingPicture] = []
+    for kind, column in COLUMN_NAMES.items():
+        value = fields.json(column)
+        sources = value if isinstance(value, list) else [] if value is None else [value]
+        loaded += [_load_media(fields, source, kind, is_answer) for source in sources]
+    return _separate_missing(loaded)
 
 
 def parts_of(fields: Fields, parts: Any, *, is_answer: bool = False) -> tuple[tuple[Part, ...], list[str]]:
     if not isinstance(parts, list) or not parts:
         raise fields.error("'parts' must be a list with at least one part")
-    content = [part if isinstance(part, str) else _load_picture(fields, part, is_answer) for part in parts]
+    content = [part if isinstance(part, str) else _load_part(fields, part, is_answer) for part in parts]
     return _separate_missing(content)
+
+
+def _load_part(fields: Fields, part: Any, is_answer: bool) -> Media | _MissingPicture:
+    """Load a typed part; a bare path or a part of another shape is a picture, as ever."""
+    if isinstance(part, Mapping):
+        kinds = [kind for kind in KINDS if PART_NAMES[kind] in part]
+        if len(kinds) > 1:
+            raise fields.error(f"a part has one of {', '.join(PART_NAMES.values())}; found {sorted(part)}")
+        if kinds:
+            return _load_media(fields, part[PART_NAMES[kinds[0]]], kinds[0], is_answer)
+    return _load_media(fields, part, "image", is_answer)
 
 
 @dataclass(frozen=True)
@@ -85,42 +106,42 @@ def _separate_missing(parts: Sequence[_Kind | _MissingPicture]) -> tuple[tuple[_
     return there, [part.name for part in parts if isinstance(part, _MissingPicture)]
 
 
-def _load_picture(fields: Fields, value: Any, is_answer: bool) -> Picture | _MissingPicture:
-    """Load a picture from its path, from `{"picture": PATH}`, or from bytes, as Parquet data sets contain.
+def _load_media(fields: Fields, value: Any, kind: Kind, is_answer: bool) -> Media | _MissingPicture:
+    """Load a file from its path, from `{"path": PATH}`, or from bytes, as Parquet data sets contain.
 
-    The picture of a response (`is_answer`) is not checked: a broken one is the contestant's fault, not the file's. A
-    picture of an item may be missing if the user allowed it.
+    The file of a response (`is_answer`) is not checked: a broken one is the contestant's fault. One of an item may be
+    missing if the user allowed it.
     """
     if isinstance(value, Mapping):
         data = value.get("bytes")
-        value = data if isinstance(data, bytes) else value.get("picture", value.get("path"))
-    if isinstance(value, Picture):
+        value = data if isinstance(data, bytes) else value.get(PART_NAMES[kind], value.get("path"))
+    if isinstance(value, Media):
         return value
     if isinstance(value, bytes):
-        return (
-            Picture.from_any_bytes(value, value)
-            if is_answer
-            else Picture.from_bytes(value, path=fields.path, line=fields.line)
-        )
+        if not is_answer:
+            return media_from_bytes(value, kind, path=fields.path, line=fields.line)
+        return Picture.from_any_bytes(value, value) if kind == "image" else any_media_from_bytes(value, kind)
     if not isinstance(value, str) or not value:
-        raise fields.error("a picture must be named by its path")
+        raise fields.error(f"a {NOUNS[kind]} must be named by its path")
     if not is_answer and is_missing_picture(fields.path.parent, value):
         return _MissingPicture(value)
-    return read_picture(fields.path.parent, value, path=fields.path, line=fields.line, is_answer=is_answer)
+    return read_media_of(fields.path.parent, value, kind, path=fields.path, line=fields.line, is_answer=is_answer)
 
 
-def simple_form(parts: tuple[Part, ...]) -> tuple[tuple[Picture, ...], str | None] | None:
-    """Return pictures and text if the parts are pictures followed by at most one text; else None."""
-    pictures = tuple(part for part in parts if isinstance(part, Picture))
-    trailing_parts = parts[len(pictures) :]
-    if not parts or len(trailing_parts) > 1 or parts[: len(pictures)] != pictures:
+def simple_form(parts: tuple[Part, ...]) -> tuple[tuple[Media, ...], str | None] | None:
+    """Return media and text if the parts are media in the order of their columns and then at most one text."""
+    media = parts_media(parts)
+    trailing_parts = parts[len(media) :]
+    if not parts or len(trailing_parts) > 1 or parts[: len(media)] != media:
         return None
-    return pictures, str(trailing_parts[0]) if trailing_parts else None
+    columns = [KINDS.index(part.kind) for part in media]
+    return (media, str(trailing_parts[0]) if trailing_parts else None) if columns == sorted(columns) else None
 
 
 PICTURES = ("picture", "images", "image")
-ITEM = {"question": ("instruction", "prompt"), "pictures": PICTURES, "captions": ("caption",)}
-RESPONSE = {"contestant": ("model",), "text": ("answer", "response", "output"), "pictures": PICTURES}
+MEDIA = {"pictures": PICTURES, "videos": ("video",), "audio": ("audios",), "documents": ("document",)}
+ITEM = {"question": ("instruction", "prompt"), "captions": ("caption",), **MEDIA}
+RESPONSE = {"contestant": ("model",), "text": ("answer", "response", "output"), **MEDIA}
 VERDICT = {
     "item": ("question_id",), "contestants": ("contestant", "model"),
     "marks": ("mark", "score", "rating"), "rater": ("annotator", "worker"),
@@ -131,11 +152,13 @@ RESPONSE_FALLBACKS = {"item": ("question_id", "item_id", "id")}
 VERDICT_FALLBACKS = {"item": ("item_id", "id"), "winner": ("preference",)}
 
 ITEM_COLUMNS: Columns = {
-    "id": "text", "question": "text", "pictures": "json", "turns": "json", "reference": "text", "captions": "json",
+    "id": "text", "question": "text", "pictures": "json", "videos": "json", "audio": "json", "documents": "json",
+    "turns": "json", "reference": "text", "captions": "json",
     "tags": "json",
 }  # fmt: skip
 RESPONSE_COLUMNS: Columns = {
-    "item": "text", "contestant": "text", "sample": "int", "text": "text", "pictures": "json", "parts": "json",
+    "item": "text", "contestant": "text", "sample": "int", "text": "text", "pictures": "json", "videos": "json",
+    "audio": "json", "documents": "json", "parts": "json",
     "tags": "json",
 }  # fmt: skip
 VERDICT_COLUMNS: Columns = {
@@ -150,8 +173,8 @@ VERDICT_COLUMNS: Columns = {
 
 
 def read_items(path: str | Path, *, question: str | None = None) -> Iterator[Item]:
-    """Yield the items of a file, or of a folder of pictures, in which each picture is an item named like its file.
-    Subfolders are included. `question` is the default for rows or pictures without a question.
+    """Yield the items of a file, or of a folder of pictures, videos, recordings and PDF files, each of which is an item
+    named like its file. Subfolders are included. `question` is the default for rows or files without a question.
     """
     path = Path(path)
     ids: set[str] = set()
@@ -184,8 +207,8 @@ def item_of(fields: Fields, question: str | None) -> Item:
         question_text = fields.text("question", question)
         if question_text is None:
             raise fields.error(f"the item has no 'question' and no 'turns'; found {', '.join(fields.columns)}")
-        pictures, missing = pictures_of(fields)
-        conversation: tuple[Turn, ...] = (Turn("user", (*pictures, question_text)),)
+        media, missing = media_of(fields)
+        conversation: tuple[Turn, ...] = (Turn("user", (*media, question_text)),)
     else:
         conversation, missing = _parse_turns(fields, turns)
     reference = _parse_reference(fields, Item(name, conversation))
@@ -281,12 +304,12 @@ def response_of(fields: Fields, contestant: str | None, blanks: Blanks) -> Respo
     parts = fields.json("parts")
     if parts is None:
         bare = not fields.has("text")
-        text, (pictures, _) = fields.text("text"), pictures_of(fields, is_answer=True)
-        if bare and not pictures:
+        text, (media, _) = fields.text("text"), media_of(fields, is_answer=True)
+        if bare and not media:
             raise fields.error("the response has no 'text', no 'pictures' and no 'parts'")
-        if text is None and not pictures:
+        if text is None and not media:
             blanks.add(fields.path, fields.line, (item, who))
-        content: tuple[Part, ...] = pictures if pictures and text is None else (*pictures, text or "")
+        content: tuple[Part, ...] = media if media and text is None else (*media, text or "")
     else:
         content, _ = parts_of(fields, parts, is_answer=True)
     return Response(item, who, content, fields.tags(), sample)
@@ -468,8 +491,7 @@ def _item_row(path: Path, item: Item) -> dict[str, Any]:
     simple = simple_form(item.turns[0].parts) if len(item.turns) == 1 and item.turns[0].role == "user" else None
     if simple is not None and simple[1] is not None:
         row["question"] = simple[1]
-        if simple[0]:
-            row["pictures"] = [_picture_path(path, picture) for picture in simple[0]]
+        row |= _media_columns(path, simple[0])
     else:
         row["turns"] = [{"role": turn.role, "parts": _part_values(path, turn.parts)} for turn in item.turns]
     if item.reference is not None:
@@ -494,11 +516,10 @@ def _response_row(path: Path, response: Response) -> dict[str, Any]:
     if simple is None:
         row["parts"] = _part_values(path, response.parts)
     else:
-        pictures, text = simple
+        media, text = simple
         if text is not None:
             row["text"] = text
-        if pictures:
-            row["pictures"] = [_picture_path(path, picture) for picture in pictures]
+        row |= _media_columns(path, media)
     if response.tags:
         row["tags"] = dict(response.tags)
     return row
@@ -536,16 +557,23 @@ def _verdict_row(verdict: Verdict) -> dict[str, Any]:
 
 
 def _part_values(path: Path, parts: tuple[Part, ...]) -> list[Any]:
-    return [part if isinstance(part, str) else {"picture": _picture_path(path, part)} for part in parts]
+    return [part if isinstance(part, str) else {part.part_name: _media_path(path, part)} for part in parts]
 
 
-def _picture_path(path: Path, picture: Picture) -> str:
-    source = picture.source
+def _media_columns(path: Path, media: Sequence[Media]) -> dict[str, list[str]]:
+    columns: dict[str, list[str]] = {}
+    for part in media:
+        columns.setdefault(COLUMN_NAMES[part.kind], []).append(_media_path(path, part))
+    return columns
+
+
+def _media_path(path: Path, media: Media) -> str:
+    source = media.source
     if isinstance(source, bytes) or not source.resolve().is_relative_to(path.parent.resolve()):
-        copy = path.with_name(path.name + ".pictures") / f"{picture.digest}.{picture.media.removeprefix('image/')}"
+        copy = path.with_name(path.name + ".pictures") / f"{media.digest}.{media.suffix}"
         if not copy.exists():
-            with replace_atomically(copy) as part:
-                part.write_bytes(picture.data())
+            with replace_atomically(copy) as part, part.open("wb") as file:
+                file.writelines(media.pieces())
         source = copy
     return os.path.relpath(source.resolve(), path.parent.resolve())
 

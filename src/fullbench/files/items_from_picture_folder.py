@@ -1,4 +1,4 @@
-"""Folders of pictures: items from pictures, and notes on files that were skipped."""
+"""Folders of pictures, videos, recordings and PDF files: items from them, and notes on files that were skipped."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fullbench.core.item import Item
+from fullbench.core.media import SUFFIXES as MEDIA_SUFFIXES
 from fullbench.core.picture import SUFFIXES, Picture
 from fullbench.errors import InputError
-from fullbench.files.picture_access_policy import read_picture
+from fullbench.files.picture_access_policy import read_media_of, read_picture
 
 
 def items_in(folder: Path, question: str | None) -> Iterator[Item]:
-    """Yield an item for each picture, named by its relative path without the suffix.
+    """Yield an item for each picture, video, recording or PDF file, named by its relative path without the suffix.
 
-    The suffix stays in the name if two names differ only by it. All unreadable pictures are found before an error is
+    The suffix stays in the name if two names differ only by it. All unreadable files are found before an error is
     raised.
     """
     if question is None:
@@ -26,30 +27,33 @@ def items_in(folder: Path, question: str | None) -> Iterator[Item]:
             "a folder of pictures needs a question to ask about them: --question TEXT (question in a study file)",
             path=folder,
         )
-    files = picture_files(folder)
+    files = media_files(folder)
     if not files:
         other_files = other_files_note(folder)
-        raise InputError(f"the folder holds no pictures{f': {other_files}' if other_files else ''}", path=folder)
+        raise InputError(
+            f"the folder holds no pictures, videos, recordings or PDF files{f': {other_files}' if other_files else ''}",
+            path=folder,
+        )
     ambiguous_files = _same_stem_files(files)
     errors: list[tuple[str, InputError]] = []
     for file in files:
         place = file.relative_to(folder)
         if not str(place).isprintable() and any("\ud800" <= letter <= "\udfff" for letter in str(place)):
-            raise InputError(f"the name of the picture {str(place)!r} is not UTF-8; rename the file", path=folder)
+            raise InputError(f"the name of the file {str(place)!r} is not UTF-8; rename the file", path=folder)
         try:
-            picture = read_picture(folder, str(place))
+            media = read_media_of(folder, str(place), "image" if file.suffix.lower() in SUFFIXES else None)
         except InputError as error:
             errors.append((place.as_posix(), error))
             continue
-        yield Item.ask((place if file in ambiguous_files else place.with_suffix("")).as_posix(), question, picture)
+        yield Item.ask((place if file in ambiguous_files else place.with_suffix("")).as_posix(), question, media)
     if len(errors) == 1:
         raise errors[0][1]
     if errors:
-        picture_names = ", ".join(name for name, _ in errors[:5]) + (
+        file_names = ", ".join(name for name, _ in errors[:5]) + (
             f" and {len(errors) - 5} more" if len(errors) > 5 else ""
         )
         raise InputError(
-            f"{len(errors)} pictures here cannot be used: {picture_names}; of the first: {errors[0][1]}", path=folder
+            f"{len(errors)} files here cannot be used: {file_names}; of the first: {errors[0][1]}", path=folder
         )
 
 
@@ -60,15 +64,15 @@ def same_stem_note(folder: Path) -> str:
     >>> with tempfile.TemporaryDirectory() as place:
     ...     _ = [(Path(place) / name).write_bytes(b"") for name in ("a.jpg", "a.png", "b.png")]
     ...     same_stem_note(Path(place))
-    '2 pictures share their names but for the endings, which stay part of them: a.jpg, a.png'
+    '2 files share their names but for the endings, which stay part of them: a.jpg, a.png'
     """
-    ambiguous_files = sorted(_same_stem_files(picture_files(folder)))
+    ambiguous_files = sorted(_same_stem_files(media_files(folder)))
     if not ambiguous_files:
         return ""
     file_list = ", ".join(file.relative_to(folder).as_posix() for file in ambiguous_files[:4])
     more = f" and {len(ambiguous_files) - 4} more" if len(ambiguous_files) > 4 else ""
     return (
-        f"{len(ambiguous_files):,} pictures share their names but for the endings, which stay part of them: "
+        f"{len(ambiguous_files):,} files share their names but for the endings, which stay part of them: "
         f"{file_list}{more}"
     )
 
@@ -78,28 +82,28 @@ def _same_stem_files(files: Sequence[Path]) -> set[Path]:
     return {file for file in files if stems[file.with_suffix("")] > 1}
 
 
-def picture_files(folder: Path) -> list[Path]:
-    """Return the pictures in a folder and its subfolders, sorted; hidden files are skipped."""
-    return sorted(file for file in _visible_files(folder) if file.suffix.lower() in SUFFIXES)
+def media_files(folder: Path) -> list[Path]:
+    """Return the pictures, videos, recordings and PDF files below a folder, sorted; hidden files are skipped."""
+    return sorted(file for file in _visible_files(folder) if file.suffix.lower() in MEDIA_SUFFIXES)
 
 
 def other_files_note(folder: Path) -> str:
-    """Return a sentence that counts the files that are not readable pictures, by suffix, or "".
+    """Return a sentence that counts the files that are not read, by suffix, or "".
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as place:
     ...     _ = [(Path(place) / name).write_bytes(b"") for name in ("a.heic", "b.HEIC", "c.txt", "d.jpg")]
     ...     other_files_note(Path(place))
-    '3 files are no pictures that we read: 2 .heic, 1 .txt'
+    '3 files are not read: 2 .heic, 1 .txt'
     """
     suffix_counts = Counter(file.suffix.lower() or file.name for file in _visible_files(folder))
     sorted_counts = sorted(suffix_counts.items(), key=lambda entry: (-entry[1], entry[0]))
-    other_counts = {suffix: count for suffix, count in sorted_counts if suffix not in SUFFIXES}
+    other_counts = {suffix: count for suffix, count in sorted_counts if suffix not in MEDIA_SUFFIXES}
     if not other_counts:
         return ""
     count_list = ", ".join(f"{count:,} {suffix}" for suffix, count in other_counts.items())
     total = sum(other_counts.values())
-    return f"{total:,} {'file is no picture' if total == 1 else 'files are no pictures'} that we read: {count_list}"
+    return f"{total:,} {'file is' if total == 1 else 'files are'} not read: {count_list}"
 
 
 def _visible_files(folder: Path) -> Iterator[Path]:
@@ -159,4 +163,4 @@ def _check_decodable(picture: Picture, file: Path) -> None:
         with Image.open(file) as image:
             image.load()
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise InputError(f"the picture {str(file)!r} ({picture.media}) cannot be decoded: {error}") from error
+        raise InputError(f"the picture {str(file)!r} ({picture.media_type}) cannot be decoded: {error}") from error

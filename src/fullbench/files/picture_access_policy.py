@@ -1,4 +1,4 @@
-"""Rules for pictures that data files refer to: which folders and URLs may be read.
+"""Rules for pictures and other media that data files refer to: which folders and URLs may be read.
 
 A data file may come from anywhere, and its pictures are read, stored in the ledger and sent to judges. So pictures are
 read only from the file's own folder, from folders that the user names, and from the web if the user agrees.
@@ -19,7 +19,17 @@ from itertools import islice
 from pathlib import Path
 
 from fullbench.cache_dir import cache_folder
-from fullbench.core.picture import Picture, media_type
+from fullbench.core.media import (
+    NOUNS,
+    Kind,
+    Media,
+    any_media_from_bytes,
+    media_from_bytes,
+    read_any_media,
+    read_media,
+    recognise_type,
+)
+from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.files.picture_copies_from_web_and_archives import copy_of
 
@@ -73,25 +83,57 @@ def read_picture(
     if _is_written_out(name):
         data = _written_out(name, path, line)
         return Picture.from_any_bytes(data, data) if is_answer else Picture.from_bytes(data, path=path, line=line)
-    read = Picture.read_any_file if is_answer else Picture.read
+    file = find_allowed_file(folder, name, path=path, line=line)
+    return (Picture.read_any_file if is_answer else Picture.read)(file, path=path, line=line)
+
+
+def read_media_of(
+    folder: Path,
+    name: str,
+    kind: Kind | None,
+    *,
+    path: Path | None = None,
+    line: int | None = None,
+    is_answer: bool = False,
+) -> Media:
+    """Return the file of a kind that a data file in `folder` refers to, as `read_picture` does for a picture.
+    With `kind` None, its content decides.
+    """
+    if kind == "image":
+        return read_picture(folder, name, path=path, line=line, is_answer=is_answer)
+    if _is_written_out(name):
+        data = _written_out(name, path, line)
+        if is_answer and kind:
+            return any_media_from_bytes(data, kind)
+        return media_from_bytes(data, kind, path=path, line=line)
+    file = find_allowed_file(folder, name, NOUNS[kind] if kind else "file", path=path, line=line)
+    if is_answer and kind:
+        return read_any_media(file, kind, path=path, line=line)
+    return read_media(file, kind, path=path, line=line)
+
+
+def find_allowed_file(
+    folder: Path, name: str, noun: str = "picture", *, path: Path | None = None, line: int | None = None
+) -> Path:
+    """Return the file that a data file in `folder` refers to, or refuse it if it may not be read."""
     if (plain := _plainly_below(folder, name)) is not None:
-        return read(plain, path=path, line=line)
+        return plain
     web = WEB.match(name) is not None
     named_file = folder / name
     if not named_file.exists() and (remedy := _spelt_otherwise(name)):
-        raise InputError(f"the picture {name!r} cannot be read; {remedy}", path=path, line=line)
+        raise InputError(f"the {noun} {name!r} cannot be read; {remedy}", path=path, line=line)
     copy = copy_of(folder, name) if web or not named_file.exists() else None
     if web and copy is None:
         file = _from_the_web(name, path, line)
     else:
         file = copy or named_file
-        check_place(folder, file, path=path, line=line)
-    return read(file, path=path, line=line)
+        check_place(folder, file, noun, path=path, line=line)
+    return file
 
 
-def data_uri(picture: Picture) -> str:
-    """Return a picture as a data URI, which `read_picture` accepts."""
-    return f"data:{picture.media};base64,{base64.b64encode(picture.data()).decode()}"
+def data_uri(media: Media) -> str:
+    """Return a picture or another file as a data URI, which `read_picture` and `read_media_of` accept."""
+    return f"data:{media.media_type};base64,{base64.b64encode(media.data()).decode()}"
 
 
 def _spelt_otherwise(name: str) -> str:
@@ -168,14 +210,16 @@ def _written_out(text: str, path: Path | None, line: int | None) -> bytes:
             path=path,
             line=line,
         ) from error
-    if head is None and media_type(data) is None:
+    if head is None and recognise_type(data) is None:
         raise InputError(
             f"{excerpt!r} of {len(text):,} characters is no path and no picture in base64", path=path, line=line
         )
     return data
 
 
-def check_place(folder: Path, file: Path, *, path: Path | None = None, line: int | None = None) -> None:
+def check_place(
+    folder: Path, file: Path, noun: str = "picture", *, path: Path | None = None, line: int | None = None
+) -> None:
     """Refuse a file that, with all links resolved, is outside the folder and those that the user named."""
     if _lies_below(folder, file):
         return
@@ -183,10 +227,10 @@ def check_place(folder: Path, file: Path, *, path: Path | None = None, line: int
         real = file.resolve()
         inside = any(map(real.is_relative_to, _allowed_folders(folder)))
     except (OSError, RuntimeError, ValueError) as error:  # a circular link, a NUL character
-        raise InputError(f"the picture {str(file)!r} cannot be read ({error})", path=path, line=line) from error
+        raise InputError(f"the {noun} {str(file)!r} cannot be read ({error})", path=path, line=line) from error
     if not inside:
         raise InputError(
-            f"the picture {str(file)!r} lies outside of the data's folder ({_outside_reason(file, real)}); "
+            f"the {noun} {str(file)!r} lies outside of the data's folder ({_outside_reason(file, real)}); "
             "where you trust the "
             f"file that names it, add --pictures-from {real.parent} (pictures_from in a study file, and an argument in "
             "Python; FULLBENCH_PICTURES_FROM for all)",

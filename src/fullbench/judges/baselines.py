@@ -68,8 +68,9 @@ def marks_from(
 
 def pictures_only_reason(case: Case) -> str:
     """Return why a judge of text cannot judge this case (a response is only pictures); empty if it can."""
-    is_pictures_only = any(response.pictures and not response.text.strip() for response in case.responses)
-    return "the responses are pictures, and this judge reads words" if is_pictures_only else ""
+    without_words = (response.media[0] for response in case.responses if response.media and not response.text.strip())
+    media = next(without_words, None)
+    return "" if media is None else f"the responses are {media.noun}s, and this judge reads words"
 
 
 class _RuleJudge(CallsNoModel, ABC):

@@ -195,9 +195,9 @@ class ProgramJudge:
             if isinstance(part, str):
                 return {"text": part}
             if part.digest not in names:
-                names[part.digest] = f"{len(names) + 1}.{part.media.partition('/')[2].partition('+')[0]}"
+                names[part.digest] = f"{len(names) + 1}.{part.media_type.partition('/')[2].partition('+')[0]}"
                 (folder / names[part.digest]).write_bytes(part.data())
-            return {"picture": names[part.digest], "media_type": part.media}
+            return {"picture": names[part.digest], "media_type": part.media_type}
 
         def describe_parts(parts: Sequence[Part]) -> list[dict[str, str]]:
             return [describe_part(part) for part in parts]

@@ -19,9 +19,9 @@ from fullbench.core.dialogue_turn_answers_and_criteria import is_dialogue, split
 from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import Kind
+from fullbench.core.media import UNKNOWN
 from fullbench.core.model import DECLINED_STOPS, Model, Prompt, Reply, as_judge, takes_schemas
 from fullbench.core.model_call import NOTHING, Call, FailureKind, Usage
-from fullbench.core.picture import UNKNOWN
 from fullbench.core.verdict import Failure, Fault, Verdict
 from fullbench.errors import InputError, ModelError
 from fullbench.judges.item_layout_in_prompt import PictureMode, layout_digest, question_slots, turn_criterion_text
@@ -283,8 +283,12 @@ class PromptedJudge:
         pictures = response_pictures(case)
         if self.picture_mode != "image" and pictures:
             return "the responses are pictures, and this judge sees none"
-        if any(picture.media == UNKNOWN for picture in pictures):
+        if any(picture.media_type == UNKNOWN for picture in pictures):
             return "what was given as a picture is none that we know"
+        all_media = chain(case.item.media, *(response.media for response in case.responses))
+        other_media = [part for part in all_media if part.kind != "image"]
+        if other_media and self.picture_mode == "image":
+            return f"the case has a {other_media[0].noun}, and this judge takes pictures and text"
         picture_count = len(pictures) + (len(case.item.pictures) if self.picture_mode == "image" else 0)
         if self.max_pictures is not None and picture_count > self.max_pictures:
             return f"the case shows {picture_count} pictures, and this judge takes {self.max_pictures} at a time"

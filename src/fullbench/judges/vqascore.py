@@ -16,9 +16,9 @@ from fullbench.core.case import Case
 from fullbench.core.item import Turn
 from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import Kind
+from fullbench.core.media import UNKNOWN
 from fullbench.core.model import DECLINED_STOPS, Model, Prompt, Reply, as_judge
 from fullbench.core.model_call import NOTHING, Call, Usage
-from fullbench.core.picture import UNKNOWN
 from fullbench.core.verdict import Failure, Fault, Verdict
 from fullbench.errors import InputError
 from fullbench.judges.baselines import marks_from
@@ -153,7 +153,7 @@ def _abstention_reason(case: Case) -> str:
     for response in case.responses:
         if len(response.pictures) != 1:
             return f"a response shows {len(response.pictures)} pictures where one is scored"
-        if response.pictures[0].media == UNKNOWN:
+        if response.pictures[0].media_type == UNKNOWN:
             return "what was given as a picture is none that we know"
     return ""
 

@@ -14,6 +14,7 @@ import orjson
 from fullbench.core.ballot import ballot
 from fullbench.core.case import Case
 from fullbench.core.item import WITHOUT_PICTURES, Item
+from fullbench.core.media import Kind, Media, kind_of, media_from_digest
 from fullbench.core.model_call import Call
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
@@ -91,15 +92,25 @@ class ContentReader:
         return self._pictures
 
     def picture(self, digest: str) -> Picture:
-        """Return the picture with this digest; raise `LedgerError` if no row names it."""
+        """Return the picture with this digest; raise `LedgerError` if no row names it, or names another kind."""
+        media = self.media(digest)
+        if not isinstance(media, Picture):
+            raise LedgerError(f"{self.place}: {digest} is a {media.noun}, not a picture")
+        return media
+
+    def media(self, digest: str, kind: Kind | None = None) -> Media:
+        """Return the picture or other file with this digest; raise `LedgerError` if no row names it.
+        `kind` is that of the part that shows it, or None for the kind of its media type.
+        """
         with self.reader() as reader:
             picture_row = reader.execute("SELECT media, path FROM pictures WHERE digest = ?", (digest,)).fetchone()
         if picture_row is None:
             raise LedgerError(f"{self.place}: the picture {digest} is not known; run `fullbench ledger verify`")
-        media, path = picture_row
+        media_type, path = picture_row
+        media_kind = kind or kind_of(media_type)
         if path is not None and (self._pictures is None or not self._pictures.has(digest)):
-            return Picture(digest, media, Path(path))
-        return self.pictures.find(digest, media)
+            return media_from_digest(media_kind, digest, media_type, Path(path))
+        return self.pictures.find(digest, media_type, media_kind)
 
     def studies(self) -> list[str]:
         """Return the names of all studies, in the order they were added."""
@@ -162,7 +173,7 @@ class ContentReader:
             members = None if study is None else set(current_item_keys(reader, study).values())
             for row in reader.stream(sql, ()):
                 if members is None or row[0] in members:
-                    yield row_conversion.item_of(row, self.picture)
+                    yield row_conversion.item_of(row, self.media)
 
     def items_of_tagged(self, tag: str) -> set[str]:
         """Return the ids of items that have a response with this tag, with any value."""
@@ -197,7 +208,7 @@ class ContentReader:
                 sql = f"SELECT {row_conversion.RESPONSE} FROM responses{condition} ORDER BY rowid"
                 for row in reader.stream(sql, values):
                     if members is None or row[3] in members:
-                        yield naming.rename_response(row_conversion.response_of(row, self.picture))
+                        yield naming.rename_response(row_conversion.response_of(row, self.media))
 
     def answered_keys(self, contestant: str, keys: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
         """Return those of these items (key and sample) that the contestant has answered."""
@@ -233,13 +244,13 @@ class ContentReader:
             case_rows = list(rows_with_keys(reader, "key, item_key, responses, ballot, criterion", "cases", keys))
             item_keys = {row[1] for row in case_rows}
             items = {
-                row[0]: row_conversion.item_of(row, self.picture)
+                row[0]: row_conversion.item_of(row, self.media)
                 for row in rows_with_keys(reader, row_conversion.ITEM, "items", item_keys)
             }
             response_keys = {key for row in case_rows for key in row_conversion.load_json(row[2])}
             responses: dict[str, Response] = {}
             for row in rows_with_keys(reader, row_conversion.RESPONSE, "responses", response_keys):
-                responses.setdefault(row[0], naming.rename_response(row_conversion.response_of(row, self.picture)))
+                responses.setdefault(row[0], naming.rename_response(row_conversion.response_of(row, self.media)))
         cases = []
         for key, item_key, keys_text, spec, criterion in case_rows:
             names = row_conversion.load_json(keys_text)
@@ -327,7 +338,7 @@ class ContentReader:
         from fullbench.ledger.integrity.verify_ledger import find_ledger_problems
 
         with self.reader() as reader:
-            sentences = find_ledger_problems(self._database, reader, self.picture, noted_digest)
+            sentences = find_ledger_problems(self._database, reader, self.media, noted_digest)
             return [text.encode("utf-8", "backslashreplace").decode() for text in sentences]
 
     def verify_signatures(self, key: Path, files: Sequence[Path] = ()) -> list[str]:

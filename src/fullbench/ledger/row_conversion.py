@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
@@ -13,14 +13,17 @@ import orjson
 
 from fullbench.core.case import Case
 from fullbench.core.item import Item, Part, Turn, parts_content
+from fullbench.core.media import KINDS, PART_NAMES, Kind, Media
 from fullbench.core.model_call import Call, Usage
-from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import USUAL, Circumstances, Failure, ReplyReading, Verdict
 from fullbench.ledger import schema
 
 Row = tuple[Any, ...]
-FindPicture = Callable[[str], Picture]
+FindMedia = Callable[[str, Kind], Media]
+"""Function that returns the stored file with a digest, as the kind that the part names."""
+
+_KINDS_BY_PART: dict[str, Kind] = {PART_NAMES[kind]: kind for kind in KINDS}
 
 CALL = ", ".join(schema.table_columns("calls"))
 RESPONSE = ", ".join(schema.table_columns("responses"))
@@ -242,7 +245,7 @@ def item_row(item: Item) -> Row:
     return (item.key, item.id, dump_json([item.id, turns, item.reference, list(item.captions)]), tags_text(item.tags))
 
 
-def item_of(row: Sequence[Any], find: FindPicture) -> Item:
+def item_of(row: Sequence[Any], find: FindMedia) -> Item:
     (_, _, body, tags) = row
     name, turns, reference, captions = load_json(body)
     parsed_turns = tuple(Turn(role, parts_of(parts, find)) for role, parts in turns)
@@ -257,7 +260,7 @@ def response_row(item: Item, response: Response, usage: Usage, prompt: str, at: 
     )  # fmt: skip
 
 
-def response_of(row: Sequence[Any], find: FindPicture) -> Response:
+def response_of(row: Sequence[Any], find: FindMedia) -> Response:
     """Return a response with the key it was stored under.
     Its contestant may have a new name since, but cases refer to the response by its original key.
     """
@@ -276,5 +279,16 @@ def tags_text(tags: Mapping[str, str]) -> str:
     return json.dumps(dict(tags), sort_keys=True, separators=(",", ":")) if tags else "{}"
 
 
-def parts_of(content: Sequence[Any], find: FindPicture) -> tuple[Part, ...]:
-    return tuple(part if isinstance(part, str) else find(part["picture"]) for part in content)
+def parts_of(content: Sequence[Any], find: FindMedia) -> tuple[Part, ...]:
+    return tuple(part if isinstance(part, str) else find_part(part, find) for part in content)
+
+
+def find_part(part: Mapping[str, str], find: FindMedia) -> Media:
+    """Return the picture or other file that a part of a stored item or response names."""
+    ((name, digest),) = part.items()
+    return find(digest, _KINDS_BY_PART[name])
+
+
+def media_digests(parts: Iterable[Any]) -> set[str]:
+    """Return the digests of the pictures and other files among stored parts."""
+    return {digest for part in parts if isinstance(part, dict) for digest in part.values()}

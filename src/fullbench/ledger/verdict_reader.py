@@ -286,7 +286,7 @@ class VerdictReader(ContentReader):
         with self.reader() as reader:
             keys = _item_keys(reader, verdicts, study)
             items = {
-                row[1]: row_conversion.item_of(row, self.picture)
+                row[1]: row_conversion.item_of(row, self.media)
                 for row in rows_with_keys(reader, row_conversion.ITEM, "items", keys)
             }
             if tags:
@@ -305,7 +305,7 @@ class VerdictReader(ContentReader):
                 _, contestant, item, _, sample, *_ = row
                 place = (item, naming.contestants.get(contestant, contestant), sample)
                 if place in response_places:
-                    responses[place] = naming.rename_response(row_conversion.response_of(row, self.picture))
+                    responses[place] = naming.rename_response(row_conversion.response_of(row, self.media))
         return Record(verdicts, items, responses, _models_by_judge(judge_rows, naming))
 
     def columns(

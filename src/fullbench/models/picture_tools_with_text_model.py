@@ -16,6 +16,7 @@ from typing import Any
 
 from fullbench.core.item import Part, Turn
 from fullbench.core.json_digests_and_cached_properties import digest
+from fullbench.core.media import Media
 from fullbench.core.model import Model, Prompt, Reply, as_judge, takes_schemas
 from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
@@ -112,10 +113,12 @@ class ComposedModel:
         return replace(prompt, turns=turns)
 
     def _parts_as_text(self, parts: Iterable[Part]) -> tuple[Part, ...]:
-        words = "".join(self._picture_as_text(part) if isinstance(part, Picture) else part for part in parts)
+        words = "".join(part if isinstance(part, str) else self._picture_as_text(part) for part in parts)
         return (words,)
 
-    def _picture_as_text(self, picture: Picture) -> str:
+    def _picture_as_text(self, picture: Media) -> str:
+        if not isinstance(picture, Picture):
+            raise InputError(f"these tools describe pictures, and no {picture.noun}")
         notes = self.tools.notes(picture).to_text()
         return FRAME.format(notes=notes) if notes else BLANK
 

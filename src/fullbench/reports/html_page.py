@@ -314,6 +314,8 @@ def _parts_in_place(
         (shown_headings.get(index, ""), part, None)
         if isinstance(part, str)
         else (shown_headings.get(index, ""), "", next(remaining_views, None))
+        if isinstance(part, Picture)
+        else (shown_headings.get(index, ""), f"[{part.noun} {part.digest[:12]}]", None)
         for index, part in enumerate(parts)
     ]
     return [view for view in views if any(view)]

@@ -15,6 +15,7 @@ from fullbench.analysis.summary.study_summary import sentences_of, split_first_t
 from fullbench.core.case import Case
 from fullbench.core.dialogue_turn_answers_and_criteria import turn_starts
 from fullbench.core.item import Item, Part
+from fullbench.core.media import Media
 from fullbench.core.picture import Picture
 from fullbench.core.registered_display_and_frame_functions import register_html, register_text_and_writer
 from fullbench.core.response import Response
@@ -82,12 +83,14 @@ def _tables_html(tables: Sequence[Table]) -> str:
     return "".join([*sentences, *table_blocks[: len(first)]]) + rest + lacking
 
 
-def _picture_html(picture: Picture) -> str:
+def _picture_html(picture: Media) -> str:
+    if not isinstance(picture, Picture):
+        return f"<i>{picture.noun} {picture.digest[:12]} ({escape(picture.media_type)})</i>"
     from fullbench.reports.html_page import thumbnail_uri
 
     source = thumbnail_uri(picture, size=_PICTURE)
     if source is None:
-        return f"<i>a picture that cannot be shown ({escape(picture.media)})</i>"
+        return f"<i>a picture that cannot be shown ({escape(picture.media_type)})</i>"
     return f'<img src="{escape(source)}" style="max-width:{_PICTURE}px">'
 
 

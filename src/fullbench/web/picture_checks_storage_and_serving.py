@@ -96,7 +96,7 @@ def record_upload(connection: Connection, user: User, upload: CheckedPicture) ->
     row = {
         "digest": upload.picture.digest,
         "user_id": user.id,
-        "media": upload.picture.media,
+        "media": upload.picture.media_type,
         "bytes": upload.bytes,
         "width": upload.width,
         "height": upload.height,
@@ -190,13 +190,13 @@ def original_response(image: Picture) -> Response:
         "Content-Security-Policy": "default-src 'none'; sandbox",
         "Content-Disposition": "attachment",
     }
-    return Response(data, headers=headers, media_type=image.media)
+    return Response(data, headers=headers, media_type=image.media_type)
 
 
 def picture_response(request: Request, image: Picture, *, is_veiled: bool, size: int | None) -> Response:
     """Return a picture with the media type of its bytes, to be cached forever."""
     small = next((side for side in SIZES if size is not None and side >= size), SIZES[-1])
-    is_whole = size is None and not is_veiled and image.media in SAFE
+    is_whole = size is None and not is_veiled and image.media_type in SAFE
     etag = f'"{image.digest}-{f"whole{VERSION}" if is_whole else small}{"v" if is_veiled else ""}"'
     reach = "public" if settings_of(request).public else "private"
     headers = {
@@ -214,7 +214,7 @@ def picture_response(request: Request, image: Picture, *, is_veiled: bool, size:
         raise HTTPException(404, key("The picture's bytes are not there.")) from error
     if data is None:
         raise HTTPException(404, key("The picture cannot be decoded."))
-    return Response(data, headers=headers, media_type="image/webp" if clean_file is None else image.media)
+    return Response(data, headers=headers, media_type="image/webp" if clean_file is None else image.media_type)
 
 
 def stripped_bytes(image: Picture) -> bytes | None:

@@ -135,7 +135,9 @@ def test_a_file_that_turns_out_broken_costs_its_own_case_alone(clip, monkeypatch
     monkeypatch.setattr(
         torch_scorer_base,
         "plain_jpeg",
-        lambda one: torch.frombuffer(bytearray(one.data()), dtype=torch.uint8) if one.media == "image/jpeg" else None,
+        lambda one: (
+            torch.frombuffer(bytearray(one.data()), dtype=torch.uint8) if one.media_type == "image/jpeg" else None
+        ),
     )
     monkeypatch.setattr(torch_scorer_base, "decode_on_gpu", refusing)
     whole = encoded(texture(1), "JPEG")

@@ -22,7 +22,8 @@ from fullbench.benchmarks.mj_bench.release import released_scores_and_verdicts
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import STORED_ORDER
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.item import SENSITIVE, Item
-from fullbench.core.picture import UNKNOWN, Picture
+from fullbench.core.media import UNKNOWN
+from fullbench.core.picture import Picture
 from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
@@ -216,6 +217,6 @@ def _load_picture(value: Any, file: Path, collection: ItemCollection) -> Picture
 
 
 def _count_unknown_picture(picture: Picture, collection: ItemCollection) -> Picture:
-    if picture.media == UNKNOWN:
+    if picture.media_type == UNKNOWN:
         collection.oddity_counts["a picture is none that we know: judges abstain"] += 1
     return picture

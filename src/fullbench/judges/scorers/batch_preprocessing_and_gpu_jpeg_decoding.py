@@ -114,7 +114,7 @@ def plain_jpeg(picture: Picture) -> Any | None:
     import torch
     from torchvision.io import read_file
 
-    if picture.media != "image/jpeg":
+    if picture.media_type != "image/jpeg":
         return None
     if isinstance(picture.source, bytes):
         data = torch.frombuffer(bytearray(picture.source), dtype=torch.uint8)

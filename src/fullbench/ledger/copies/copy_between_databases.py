@@ -93,7 +93,7 @@ class LedgerCopy:
             if self.target.pictures.has(digest):
                 counts.same += 1
             else:
-                self.target.pictures.keep(self.source.picture(digest))
+                self.target.pictures.keep(self.source.media(digest))
                 counts.new += 1
             yield counts
 
@@ -209,15 +209,12 @@ class ExcludedRows:
             self.items |= inside - outside - needed_items
         kept_pictures: set[str] = set()
         for key, body in reader.stream("SELECT key, body FROM items"):
-            pictures = {
-                part["picture"]
-                for _, parts in row_conversion.load_json(body)[1]
-                for part in parts
-                if isinstance(part, dict)
-            }
+            pictures = row_conversion.media_digests(
+                part for _, parts in row_conversion.load_json(body)[1] for part in parts
+            )
             self._exclude_or_keep(key, pictures, self.items, kept_pictures)
         for key, item_key, body in reader.stream("SELECT key, item_key, body FROM responses"):
-            pictures = {part["picture"] for part in row_conversion.load_json(body) if isinstance(part, dict)}
+            pictures = row_conversion.media_digests(row_conversion.load_json(body))
             if item_key in self.items:
                 self.responses.add(key)
             self._exclude_or_keep(key, pictures, self.responses, kept_pictures)

@@ -7,14 +7,14 @@ from typing import Any
 
 from fullbench.core.ballot import ballot
 from fullbench.core.json_digests_and_cached_properties import digest
+from fullbench.core.media import NOUNS, kind_of
 from fullbench.errors import InputError, UserError
 from fullbench.ledger import row_conversion, schema
 from fullbench.ledger.database_interface import Connection, Database, chunks, lookup
 from fullbench.ledger.integrity import last_committed_rows, row_chain
 from fullbench.ledger.integrity.row_chain import LedgerDigest
-from fullbench.ledger.pictures.picture_bucket import BucketPicture
 from fullbench.ledger.read_queries import load_verdict_texts
-from fullbench.ledger.row_conversion import FindPicture, Row
+from fullbench.ledger.row_conversion import FindMedia, Row
 from fullbench.ledger.sqlite import missing_write_ahead_log_marks
 
 READABLE = ("CHECK constraint failed", "NULL value in")
@@ -22,7 +22,7 @@ READABLE = ("CHECK constraint failed", "NULL value in")
 
 
 def find_ledger_problems(
-    database: Database, reader: Connection, find: FindPicture, noted_digest: LedgerDigest | None = None
+    database: Database, reader: Connection, find: FindMedia, noted_digest: LedgerDigest | None = None
 ) -> Iterator[str]:
     """Yield one sentence for each problem; `noted_digest` is an earlier ledger digest to check against."""
     try:
@@ -68,7 +68,7 @@ def _item_problems(reader: Connection) -> Iterator[str]:
         if digest(content) != key:
             yield f"the item {key} does not have the content its key promises"
             continue
-        picture_digests |= {part["picture"] for _, parts in content[1] for part in parts if isinstance(part, dict)}
+        picture_digests |= row_conversion.media_digests(part for _, parts in content[1] for part in parts)
     yield from _unknown_picture_problems(reader, picture_digests)
 
 
@@ -80,7 +80,7 @@ def _response_problems(reader: Connection) -> Iterator[str]:
         if key != digest([item, contestant, content, *([sample] if sample else [])]):
             yield f"the response of {contestant!r} to item {item!r} does not have the content its key promises"
             continue
-        picture_digests |= {part["picture"] for part in content if isinstance(part, dict)}
+        picture_digests |= row_conversion.media_digests(content)
     yield from _unknown_picture_problems(reader, picture_digests)
     dangling = "SELECT contestant, item FROM responses WHERE item_key NOT IN (SELECT key FROM items)"
     for contestant, item in reader.stream(dangling):
@@ -163,13 +163,9 @@ def _verdict_row_problems(row: Row, verdict_texts: row_conversion.VerdictTexts) 
         yield f"{where} cannot be read: {error}"
 
 
-def _picture_problems(reader: Connection, find: FindPicture) -> Iterator[str]:
-    for (name,) in reader.execute("SELECT digest FROM pictures").fetchall():
+def _picture_problems(reader: Connection, find: FindMedia) -> Iterator[str]:
+    for name, media_type in reader.execute("SELECT digest, media FROM pictures").fetchall():
         try:
-            picture = find(name)
-            if isinstance(picture, BucketPicture):
-                picture.check()
-            else:
-                picture.data()
+            find(name, kind_of(media_type)).check()
         except (UserError, UnicodeEncodeError) as error:
-            yield f"the picture {name!r} cannot be shown: {error}"
+            yield f"the {NOUNS[kind_of(media_type)]} {name!r} cannot be shown: {error}"

@@ -166,5 +166,5 @@ def _copy_pictures(ledger: Ledger, reader: Connection, store: Store) -> int:
     stored_digests = {picture.digest for picture in lake_pictures.all()}
     missing = [digest for (digest,) in digest_rows if digest not in stored_digests]
     for digest in missing:
-        lake_pictures.keep(ledger.picture(digest))
+        lake_pictures.keep(ledger.media(digest))
     return len(missing)

@@ -1,4 +1,4 @@
-"""Picture storage in an S3-compatible bucket, each picture under the digest of its bytes.
+"""Storage of pictures and other media in an S3-compatible bucket, each under the digest of its bytes.
 
 The address is `s3://bucket/prefix`. Endpoint, region and keys come from the usual AWS variables or files. The endpoint
 may also be in the address: `s3://bucket/prefix?endpoint=http://host:9000`. Downloads are cached in a local folder.
@@ -7,13 +7,14 @@ may also be in the address: `s3://bucket/prefix?endpoint=http://host:9000`. Down
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from fullbench.cache_dir import cache_folder
+from fullbench.core.media import PIECE_BYTES, Audio, Document, Kind, Media, Video, check_pieces, media_from_digest
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError, LedgerError, require_extra
 from fullbench.ledger.pictures.picture_folder import PictureFolder, StoredPicture
@@ -79,29 +80,57 @@ class Bucket:
             ) from error
 
 
-class BucketPicture(Picture):
-    """A picture whose bytes are downloaded on first use; equal to any other picture with the same bytes."""
+class _InBucket(Media):
+    """A file whose bytes are downloaded on first use; equal to any other file of its kind with the same bytes."""
 
-    __slots__ = ("_bucket",)
+    __slots__ = ()
     _bucket: PictureBucket
 
-    def __init__(self, digest: str, media: str, bucket: PictureBucket) -> None:
+    def __init__(self, digest: str, media_type: str, bucket: PictureBucket) -> None:
         object.__setattr__(self, "digest", digest)
-        object.__setattr__(self, "media", media)
+        object.__setattr__(self, "media_type", media_type)
         object.__setattr__(self, "_bucket", bucket)
 
     @property
     def source(self) -> Path:
-        return self._bucket.fetch(self.digest, self.media)
+        return self._bucket.fetch(self.digest, self.media_type, self.kind)
 
     def check(self) -> None:
-        """Raise if the picture is not in the bucket itself; the local cache does not count."""
-        self._bucket.download_bytes(self.digest)
+        """Raise if the file is not in the bucket itself; the local cache does not count."""
+        for _ in self._bucket.download_pieces(self.digest):
+            pass
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Picture) and (self.digest, self.media) == (other.digest, other.media)
+        return isinstance(other, Media) and (self.kind, self.digest, self.media_type) == (
+            other.kind,
+            other.digest,
+            other.media_type,
+        )
 
-    __hash__ = Picture.__hash__
+    __hash__ = Media.__hash__
+
+
+class BucketPicture(_InBucket, Picture):
+    """A picture in a bucket."""
+
+    __slots__ = ("_bucket",)
+
+
+class _BucketVideo(_InBucket, Video):
+    __slots__ = ("_bucket",)
+
+
+class _BucketAudio(_InBucket, Audio):
+    __slots__ = ("_bucket",)
+
+
+class _BucketDocument(_InBucket, Document):
+    __slots__ = ("_bucket",)
+
+
+_CLASSES: dict[Kind, type[_InBucket]] = {
+    "image": BucketPicture, "video": _BucketVideo, "audio": _BucketAudio, "document": _BucketDocument,
+}  # fmt: skip
 
 
 class PictureBucket(Bucket):
@@ -118,16 +147,23 @@ class PictureBucket(Bucket):
         self._there.add(digest)
         return True
 
-    def keep(self, picture: Picture) -> None:
+    def keep(self, picture: Media) -> None:
         if self.has(picture.digest):
             return
-        with self.translate_errors():
+        with self.translate_errors(), ExitStack() as files:
+            body: Any = None
+            if picture.kind != "image" and isinstance(picture.source, Path):
+                picture.check()
+                body = files.enter_context(picture.source.open("rb"))
             self.client.put_object(
-                Bucket=self.bucket, Key=self._key(picture.digest), Body=picture.cached_data(), ContentType=picture.media
+                Bucket=self.bucket,
+                Key=self._key(picture.digest),
+                Body=body or picture.cached_data(),
+                ContentType=picture.media_type,
             )
         self._there.add(picture.digest)
 
-    def gather(self, picture: Picture) -> None:
+    def gather(self, picture: Media) -> None:
         self.keep(picture)
 
     def settle(self) -> None:
@@ -136,29 +172,28 @@ class PictureBucket(Bucket):
     def check_kept(self, digests: Callable[[], Iterable[str]], *, each: bool = False) -> None:
         """Do nothing: a bucket keeps what it acknowledged."""
 
-    def find(self, digest: str, media: str) -> Picture:
-        return BucketPicture(digest, media, self)
+    def find(self, digest: str, media_type: str, kind: Kind = "image") -> Media:
+        return _CLASSES[kind](digest, media_type, self)
 
-    def fetch(self, digest: str, media: str) -> Path:
-        """Return the cached file of a picture; download it if it is missing or damaged."""
+    def fetch(self, digest: str, media_type: str, kind: Kind = "image") -> Path:
+        """Return the cached file of a picture or another file; download it if it is missing or damaged."""
         path = self._cache.path(digest)
         if self._cache.has(digest):
             try:
-                Picture(digest, media, path).data()
+                media_from_digest(kind, digest, media_type, path).check()
             except InputError:
                 path.unlink(missing_ok=True)
             else:
                 return path
-        self._cache.write(digest, self.download_bytes(digest))
+        self._cache.write(digest, self.download_pieces(digest))
         return path
 
-    def download_bytes(self, digest: str) -> bytes:
-        """Download the bytes of a picture and check them against the digest."""
+    def download_pieces(self, digest: str) -> Iterator[bytes]:
+        """Download the bytes of a picture or another file and check them against the digest."""
+        changed_error = LedgerError(f"{self.place}: the picture {digest} there has other bytes than its name says")
         with self.translate_errors():
-            data: bytes = self.client.get_object(Bucket=self.bucket, Key=self._key(digest))["Body"].read()
-        if Picture.from_any_bytes(data, data).digest != digest:
-            raise LedgerError(f"{self.place}: the picture {digest} there has other bytes than its name says")
-        return data
+            body = self.client.get_object(Bucket=self.bucket, Key=self._key(digest))["Body"]
+            yield from check_pieces(body.iter_chunks(PIECE_BYTES), digest, changed_error)
 
     def all(self) -> Iterator[StoredPicture]:
         for entry in self.list_objects(self.prefix):

@@ -1,4 +1,4 @@
-"""Picture storage in a folder, each picture under the digest of its bytes; and the `Pictures` protocol."""
+"""Storage of pictures and other media in a folder, each under the digest of its bytes; and the `Pictures` protocol."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from itertools import chain, count
 from pathlib import Path
 from typing import Protocol
 
-from fullbench.core.picture import Picture
+from fullbench.core.media import PIECE_BYTES, Kind, Media, check_pieces, media_from_digest
 from fullbench.errors import LedgerError, UserError
 
 # File systems on which one `syncfs` call can replace a sync of each file. Syncing a thousand pictures one by one took
@@ -77,11 +77,11 @@ class Pictures(Protocol):
     place: str
     """Path or URL by which it can be found again."""
 
-    def keep(self, picture: Picture) -> None:
+    def keep(self, picture: Media) -> None:
         """Copy the picture's bytes into the storage, unless they are there already."""
         ...
 
-    def gather(self, picture: Picture) -> None:
+    def gather(self, picture: Media) -> None:
         """Like `keep`, as part of a group: the picture is stored once `settle` has returned."""
         ...
 
@@ -98,8 +98,8 @@ class Pictures(Protocol):
         """
         ...
 
-    def find(self, digest: str, media: str) -> Picture:
-        """Return the picture with that digest. Its bytes are read and checked on use."""
+    def find(self, digest: str, media_type: str, kind: Kind = "image") -> Media:
+        """Return the picture or other file with that digest. Its bytes are read and checked on use."""
         ...
 
     def has(self, digest: str) -> bool: ...
@@ -126,7 +126,7 @@ class PictureFolder:
         self._writer, self._numbers = secrets.token_hex(4), count()
         self._gathers = sync
         self._flush: Callable[[], None] | None = None
-        self._gathered: dict[str, tuple[str, Picture]] = {}
+        self._gathered: dict[str, tuple[str, Media]] = {}
         self._sources: dict[str, Path] = {}
         self._changed_at: dict[str, int] = {}
         """When the file of each noted picture last changed, in nanoseconds."""
@@ -145,12 +145,12 @@ class PictureFolder:
         except (FileNotFoundError, NotADirectoryError):
             return False
 
-    def find(self, digest: str, media: str) -> Picture:
-        return Picture(digest, media, self.path(digest))
+    def find(self, digest: str, media_type: str, kind: Kind = "image") -> Media:
+        return media_from_digest(kind, digest, media_type, self.path(digest))
 
-    def keep(self, picture: Picture) -> None:
+    def keep(self, picture: Media) -> None:
         if not self.has(picture.digest):
-            self.write(picture.digest, picture.cached_data())
+            self.write(picture.digest, picture.pieces())
         self._note(picture)
 
     def all(self) -> Iterator[StoredPicture]:
@@ -161,22 +161,22 @@ class PictureFolder:
     def remove(self, digest: str) -> None:
         self.path(digest).unlink(missing_ok=True)
 
-    def write(self, digest: str, data: bytes) -> None:
-        """Store the bytes of a picture."""
+    def write(self, digest: str, pieces: Iterable[bytes]) -> None:
+        """Store the bytes of a picture or another file."""
         name = self._name(digest)
-        part = self._write_part(name, data, self._at_once)
+        part = self._write_part(name, pieces, self._at_once)
         try:
             os.replace(part, name)  # noqa: PTH105 - see `_name`
         except OSError as error:
             raise self._not_kept(error, part) from error
 
-    def gather(self, picture: Picture) -> None:
+    def gather(self, picture: Media) -> None:
         if not self._gathers:
             self.keep(picture)
         elif self.has(picture.digest):
             self._note(picture)
         elif picture.digest not in self._gathered:
-            part = self._write_part(self._name(picture.digest), picture.cached_data(), 0)
+            part = self._write_part(self._name(picture.digest), picture.pieces(), 0)
             self._gathered[picture.digest] = part, picture
             if self._flush is None:
                 self._begin_gathering()
@@ -209,7 +209,7 @@ class PictureFolder:
                 try:
                     os.replace(part, self._name(digest))  # noqa: PTH105 - see `_name`
                 except FileNotFoundError:  # the folder was deleted: `check_kept` stops the run after the next commit
-                    self.write(digest, picture.cached_data())
+                    self.write(digest, picture.pieces())
                 self._note(picture)
                 del self._gathered[digest]
         except OSError as error:
@@ -238,11 +238,15 @@ class PictureFolder:
             status = os.stat(self._name(digest))  # noqa: PTH116 - see `_name`
             if self._changed_at.get(digest, status.st_ctime_ns) == status.st_ctime_ns:
                 return status.st_size > 0 or digest == EMPTY
-            return sha256(self.path(digest).read_bytes()).hexdigest() == digest
+            return self._has_digest(digest)
         except OSError:
             return False
 
-    def _note(self, picture: Picture) -> None:
+    def _has_digest(self, digest: str) -> bool:
+        with self.path(digest).open("rb") as file:
+            return file_digest(file, "sha256").hexdigest() == digest
+
+    def _note(self, picture: Media) -> None:
         if isinstance(picture.source, Path):
             self._sources[picture.digest] = picture.source
         with suppress(OSError):
@@ -252,13 +256,17 @@ class PictureFolder:
 
     def _restore(self, digest: str) -> bool:
         try:
-            self.write(digest, Picture(digest, "", self._sources[digest]).data())
-        except (KeyError, UserError):
+            with self._sources[digest].open("rb") as file:
+                pieces = iter(lambda: file.read(PIECE_BYTES), b"")
+                self.write(digest, check_pieces(pieces, digest, LedgerError("the file changed")))
+        except (KeyError, OSError, UserError):
             return False
         return True
 
-    def _write_part(self, name: str, data: bytes, flags: int) -> str:
+    def _write_part(self, name: str, pieces: Iterable[bytes], flags: int) -> str:
         part = f"{name}.{self._writer}{next(self._numbers):x}.part"
+        remaining_pieces = iter(pieces)
+        first_piece = next(remaining_pieces, b"")  # a file that is gone leaves no folder behind
         try:
             try:
                 file = os.open(part, self._flags | flags, 0o666)
@@ -266,15 +274,19 @@ class PictureFolder:
                 Path(part).parent.mkdir(parents=True, exist_ok=True)
                 file = os.open(part, self._flags | flags, 0o666)
             try:
-                left = memoryview(data)
-                while left:
-                    left = left[os.write(file, left) :]
+                for piece in chain((first_piece,), remaining_pieces):
+                    left = memoryview(piece)
+                    while left:
+                        left = left[os.write(file, left) :]
                 if self._sync:
                     os.fsync(file)
             finally:
                 os.close(file)
         except OSError as error:
             raise self._not_kept(error, part) from error
+        except UserError:  # the file changed while it was copied
+            Path(part).unlink(missing_ok=True)
+            raise
         return part
 
     def _not_kept(self, error: OSError, part: str = "") -> LedgerError:

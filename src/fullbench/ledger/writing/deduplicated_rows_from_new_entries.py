@@ -9,8 +9,8 @@ from pathlib import Path
 
 from fullbench.core.case import Case
 from fullbench.core.item import WITHHELD, Item
+from fullbench.core.media import Media
 from fullbench.core.model_call import NOTHING, Call
-from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.errors import LedgerError
@@ -95,7 +95,7 @@ class Adder:
         self._writer.put("cases", row_conversion.case_row(case), case, is_paid=False)
 
     def add_item(self, item: Item, stored_items: StoredItems) -> None:
-        """Add an item with its pictures; other tags add another row, other content is refused.
+        """Add an item with its pictures and other media; other tags add another row, other content is refused.
         A withheld item stays withheld, even if added again without that tag: readers use the latest tags.
         """
         if item.key in stored_items.withheld or _MARK in self._seen.get(("items", item.key), ""):
@@ -103,7 +103,7 @@ class Adder:
         tags = row_conversion.tags_text(item.tags)
         if not self._seen_lately("items", item.key, tags):
             self._join(item, stored_items)
-            self._add_pictures(item.pictures)
+            self._add_media(item.media)
             self._remember("items", item.key, tags)
             self._writer.put("items", row_conversion.item_row(item), item, is_paid=False)
 
@@ -131,7 +131,7 @@ class Adder:
     def add_response(
         self, item: Item, response: Response, row: row_conversion.Row, stored_items: StoredItems, *, is_paid: bool
     ) -> None:
-        """Add a response with its pictures, unless it is stored; refuse one that differs from the stored one."""
+        """Add a response with its media, unless it is stored; refuse one that differs from the stored one."""
         place = f"{item.key} {response.sample} {response.contestant}"
         before = self._seen.get(("responses", place))
         if before is None:
@@ -142,7 +142,7 @@ class Adder:
                 f"{response.sample}); give this contestant another name, or use another ledger"
             )
         if before is None:
-            self._add_pictures(response.pictures)
+            self._add_media(response.media)
         self._remember("responses", place, before or response.key)
         if before is None:
             self._writer.put("responses", row, response, is_paid=is_paid)
@@ -222,8 +222,8 @@ class Adder:
             self._looked_up.clear()
         self._seen[table, key] = content
 
-    def _add_pictures(self, pictures: Iterable[Picture]) -> None:
-        for picture in pictures:
+    def _add_media(self, media: Iterable[Media]) -> None:
+        for picture in media:
             if self._seen_lately("pictures", picture.digest):
                 continue
             away = not self._keep_pictures and isinstance(picture.source, Path)
@@ -231,7 +231,9 @@ class Adder:
                 self._pictures().gather(picture)
                 self._writer.before, self._writer.after = self._pictures().settle, self._pictures().check_kept
             self._remember("pictures", picture.digest)
-            self._writer.add_rows("pictures", (picture.digest, picture.media, str(picture.source) if away else None))
+            self._writer.add_rows(
+                "pictures", (picture.digest, picture.media_type, str(picture.source) if away else None)
+            )
 
 
 def _possible_keys(response: Response, naming: Naming | None) -> set[str]:

@@ -12,6 +12,7 @@ from fullbench.models.dialects.base import (
     Dialect,
     join_text_parts,
     json_text,
+    require_picture,
     splice_json,
     system_text,
     turns_with_system,
@@ -112,7 +113,7 @@ class Anthropic(Dialect):
     def _part(self, part: Part, limit: Limit) -> bytes:
         if isinstance(part, str):
             return b'{"type":"text","text":' + json_text(part) + b"}"
-        media, data = encode_picture(part, limit)
+        media, data = encode_picture(require_picture(part), limit)
         source = b'{"type":"base64","media_type":"' + media.encode() + b'","data":"' + data + b'"}'
         return b'{"type":"image","source":' + source + b"}"
 

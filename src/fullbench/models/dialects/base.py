@@ -13,7 +13,10 @@ from typing import Any, ClassVar
 import orjson
 
 from fullbench.core.item import Part, Turn
+from fullbench.core.media import Media
 from fullbench.core.model import Prompt, Reply
+from fullbench.core.picture import Picture
+from fullbench.errors import InputError
 from fullbench.models.model_settings import Sampling
 from fullbench.models.wire.image_encoding import Limit
 
@@ -77,6 +80,13 @@ class Dialect(ABC):
         if sampling.pixels is None:
             return self.pictures
         return Limit(sampling.pixels, self.pictures.size, self.pictures.media)
+
+
+def require_picture(part: Media) -> Picture:
+    """Return a picture, or refuse a part that this model does not take."""
+    if isinstance(part, Picture):
+        return part
+    raise InputError(f"this model takes pictures and text, and no {part.noun}")
 
 
 def json_text(text: str) -> bytes:

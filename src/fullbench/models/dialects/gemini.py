@@ -13,6 +13,7 @@ from fullbench.models.dialects.base import (
     Dialect,
     join_text_parts,
     json_text,
+    require_picture,
     splice_json,
     system_text,
     turns_with_system,
@@ -87,7 +88,7 @@ class Gemini(Dialect):
     def _part(self, part: Part, limit: Limit) -> bytes:
         if isinstance(part, str):
             return b'{"text":' + json_text(part) + b"}"
-        media, data = encode_picture(part, limit)
+        media, data = encode_picture(require_picture(part), limit)
         return b'{"inlineData":{"mimeType":"' + media.encode() + b'","data":"' + data + b'"}}'
 
     def parse(self, payload: Mapping[str, Any], prompt: Prompt) -> Reply | None:

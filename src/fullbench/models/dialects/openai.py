@@ -10,7 +10,7 @@ import orjson
 
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt, Reply
-from fullbench.models.dialects.base import Dialect, json_text, open_json_object, turns_with_system
+from fullbench.models.dialects.base import Dialect, json_text, open_json_object, require_picture, turns_with_system
 from fullbench.models.model_settings import Sampling
 from fullbench.models.wire.image_encoding import Limit, encode_picture
 from fullbench.models.wire.reasoning_text import collect_text, split_reasoning
@@ -70,7 +70,7 @@ class OpenAI(Dialect):
             if isinstance(part, str):
                 pieces += (comma, b'{"type":"text","text":', json_text(part), b"}")
             else:
-                media, data = encode_picture(part, limit)
+                media, data = encode_picture(require_picture(part), limit)
                 head = b'{"type":"image_url","image_url":{"url":"data:' + media.encode() + b";base64,"
                 pieces += (comma, head, data, b'"}}')
             comma = b","

@@ -9,7 +9,7 @@ import orjson
 
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt, Reply
-from fullbench.models.dialects.base import Dialect, json_text, open_json_object, turns_with_system
+from fullbench.models.dialects.base import Dialect, json_text, open_json_object, require_picture, turns_with_system
 from fullbench.models.dialects.openai import OpenAI
 from fullbench.models.model_settings import Sampling
 from fullbench.models.wire.image_encoding import encode_picture
@@ -61,7 +61,7 @@ class Responses(Dialect):
             if isinstance(part, str):
                 pieces += (comma, b'{"type":"', kind, b'","text":', json_text(part), b"}")
             else:
-                media, data = encode_picture(part, self.limit(sampling))
+                media, data = encode_picture(require_picture(part), self.limit(sampling))
                 pieces += (comma, b'{"type":"input_image","detail":"auto","image_url":"data:', media.encode())
                 pieces += (b";base64,", data, b'"}')
             comma = b","

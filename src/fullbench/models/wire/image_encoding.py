@@ -158,10 +158,10 @@ def bytes_to_send(picture: Picture, limit: Limit) -> tuple[str, bytes]:
     A picture rotated by EXIF is sent upright, since not every server reads EXIF.
     """
     data = picture.cached_data()
-    if picture.media in limit.media and len(data) <= limit.size:
+    if picture.media_type in limit.media and len(data) <= limit.size:
         size = size_of(data)
         if size is not None and min(size) > 0 and max(size) <= limit.pixels and not has_exif_rotation(data):
-            return picture.media, data
+            return picture.media_type, data
     file = cache_folder() / "pictures" / f"{picture.digest[:32]}-{limit.pixels}-{limit.size}"
     with suppress(OSError):
         scaled_bytes = file.read_bytes()
@@ -208,7 +208,7 @@ def _scale_picture(picture: Picture, data: bytes, limit: Limit) -> tuple[str, by
             image.draft("RGB", (limit.pixels, limit.pixels))  # lets the JPEG decoder scale down while it decodes
             upright_image = to_rgb_or_grey(apply_orientation(image))
             upright_image.thumbnail((limit.pixels, limit.pixels), Image.Resampling.LANCZOS, reducing_gap=3.0)
-            return _compress_image(upright_image, picture.media, limit)
+            return _compress_image(upright_image, picture.media_type, limit)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         where = picture.source if isinstance(picture.source, Path) else None
         raise InputError(f"the picture {picture.digest[:12]} cannot be scaled ({error})", path=where) from error

@@ -14,6 +14,7 @@ from math import ceil, floor, sqrt
 from typing import Literal
 
 from fullbench.core.model import Prompt
+from fullbench.core.picture import Picture
 from fullbench.models.wire.image_encoding import Limit, measure_picture
 
 # About a picture of 1,000 x 1,200 pixels: an estimate that is rather too high than too low.
@@ -147,7 +148,10 @@ def estimate_tokens(prompt: Prompt, model: str = "") -> int:
     for turn in prompt.turns:
         total += 4  # the tokens around each turn
         for part in turn.parts:
-            total += text_tokens(part) if isinstance(part, str) else size_tokens(measure_picture(part), model)
+            if isinstance(part, str):
+                total += text_tokens(part)
+            elif isinstance(part, Picture):
+                total += size_tokens(measure_picture(part), model)
     return total
 
 

@@ -71,7 +71,7 @@ def draw_grid(
             drawn.failures.append(f"{person.prompt!r} was refused by the generator.")
         else:
             picture = drawings[item.id].pictures[0]
-            path = folder / f"{place:03d}.{_SUFFIXES.get(picture.media, 'png')}"
+            path = folder / f"{place:03d}.{_SUFFIXES.get(picture.media_type, 'png')}"
             with replace_atomically(path) as part:
                 part.write_bytes(picture.data())
             row["picture"] = f"{folder.name}/{path.name}"

@@ -1,4 +1,4 @@
-"""Serialisation of tasks for workers: each picture goes to a machine once, through the Ray object store."""
+"""Serialisation of tasks for workers: each file goes to a machine once, through the Ray object store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fullbench.core.picture import Picture
+from fullbench.core.media import Kind, Media, media_from_digest
 from fullbench.errors import InputError
 
 MEMORY_BYTES = 256 * 2**20
@@ -57,7 +57,7 @@ class PictureStore:
         self._places: OrderedDict[str, tuple[Any, int]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def place(self, picture: Picture) -> tuple[Any, int]:
+    def place(self, picture: Media) -> tuple[Any, int]:
         """Return the reference and size of a picture, and store it first if needed."""
         with self._lock:
             if picture.digest not in self._places:
@@ -83,9 +83,10 @@ class WorkerLink:
 
 
 @dataclass(frozen=True)
-class _PictureReference:
+class _MediaReference:
+    kind: Kind
     digest: str
-    media: str
+    media_type: str
 
 
 class _TaskPickler(pickle.Pickler):
@@ -95,8 +96,8 @@ class _TaskPickler(pickle.Pickler):
         super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
         self._line = line
 
-    def persistent_id(self, value: Any) -> _PictureReference | None:
-        if self._line is None or not isinstance(value, Picture):
+    def persistent_id(self, value: Any) -> _MediaReference | None:
+        if self._line is None or not isinstance(value, Media):
             return None
         if value.digest not in self._line.memory:
             try:
@@ -105,12 +106,12 @@ class _TaskPickler(pickle.Pickler):
                 return None
             self._line.memory.add(value.digest, size)
             self._line.places[value.digest] = place
-        return _PictureReference(value.digest, value.media)
+        return _MediaReference(value.kind, value.digest, value.media_type)
 
     def reducer_override(self, value: Any) -> Any:
-        if type(value) is not Picture or not isinstance(value.source, Path):
+        if not isinstance(value, Media) or not isinstance(value.source, Path):
             return NotImplemented
-        return Picture, (value.digest, value.media, value.source.absolute())
+        return media_from_digest, (value.kind, value.digest, value.media_type, value.source.absolute())
 
 
 class _TaskUnpickler(pickle.Unpickler):
@@ -118,12 +119,12 @@ class _TaskUnpickler(pickle.Unpickler):
         super().__init__(file)
         self._memory, self._pictures = memory, pictures
 
-    def persistent_load(self, reference: _PictureReference) -> Picture:
+    def persistent_load(self, reference: _MediaReference) -> Media:
         data = self._pictures.get(reference.digest)
         if data is None:
             data = self._memory.data(reference.digest)
         self._memory.add(reference.digest, len(data), data)
-        return Picture(reference.digest, reference.media, data)
+        return media_from_digest(reference.kind, reference.digest, reference.media_type, data)
 
 
 def pack_tasks(tasks: list[Any], line: WorkerLink | None) -> bytes:

@@ -106,7 +106,7 @@ def _picture_rows(pairs: Iterable[tuple[Item, Response, Response]]) -> Iterator[
 
 
 def _picture_cell(picture: Picture) -> dict[str, Any]:
-    return {"bytes": picture.data(), "path": f"{picture.digest}.{picture.media.removeprefix('image/')}"}
+    return {"bytes": picture.data(), "path": f"{picture.digest}.{picture.media_type.removeprefix('image/')}"}
 
 
 def _conversation_row(item: Item, better: Response, worse: Response, out: Path) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def _message_content(parts: Iterable[Part], pictures: bool) -> Any:
 
 
 def _copy_picture(picture: Picture, out: Path) -> str:
-    copy = out.parent / "pictures" / f"{picture.digest}.{picture.media.removeprefix('image/')}"
+    copy = out.parent / "pictures" / f"{picture.digest}.{picture.media_type.removeprefix('image/')}"
     if not copy.exists():
         with replace_atomically(copy) as part:
             part.write_bytes(picture.data())

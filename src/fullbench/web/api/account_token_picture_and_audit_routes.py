@@ -156,7 +156,7 @@ def upload(request: Request, caller: Viewer, connection: Database, file: Annotat
     audit_log.record_action(request, connection, caller, "picture brought", stored_picture.picture.digest)
     return PictureShown(
         digest=stored_picture.picture.digest,
-        media=stored_picture.picture.media,
+        media=stored_picture.picture.media_type,
         width=stored_picture.width,
         height=stored_picture.height,
         bytes=stored_picture.bytes,

@@ -233,7 +233,7 @@ def test_a_picture_is_what_its_bytes_say(copy: Path):
     (copy / "image" / "100.jpg").write_bytes(png())
     release = Release.read(copy)
     found = assemble_record(release).items["score-100"]
-    assert [picture.media for picture in found.pictures] == ["image/png"]
+    assert [picture.media_type for picture in found.pictures] == ["image/png"]
     assert release.oddities.counts["image", "a picture called .jpg is image/png: taken for what it is"] == 1
 
 

@@ -77,8 +77,8 @@ class _Assembly:
             return None
         inside = str(path.relative_to(self.release.folder))
         picture = read_picture(self.release.folder, inside, path=Path(row.file), line=row.line)
-        if picture.media != "image/jpeg" and path.suffix == ".jpg":
-            self.oddities.note("image", f"a picture called .jpg is {picture.media}: taken for what it is")
+        if picture.media_type != "image/jpeg" and path.suffix == ".jpg":
+            self.oddities.note("image", f"a picture called .jpg is {picture.media_type}: taken for what it is")
         return picture
 
     def _case(self, item: str, contestants: tuple[str, ...], task: Task) -> Case:
@@ -158,8 +158,8 @@ def _read_pictures(folder: Path, oddities: Oddities) -> dict[tuple[str, int], Pi
         line = Line("images/index", str(index), number, values, oddities)
         name = str(line["file"])
         picture = read_picture(folder, f"{index.parent.name}/{name}", path=index, line=number)
-        if picture.media != "image/jpeg" and name.endswith(".jpg"):
-            line.note(f"a picture called .jpg is {picture.media}: taken for what it is")
+        if picture.media_type != "image/jpeg" and name.endswith(".jpg"):
+            line.note(f"a picture called .jpg is {picture.media_type}: taken for what it is")
         pictures[str(line["task"]), line.integer("id")] = picture
     return pictures
 

@@ -213,7 +213,8 @@ def _unpack_uploaded_files(folder: Path, form: SubmittedForm, settings: Settings
             raise InputError(key("The picture has too many bytes."))
         checked_picture = picture_checks_storage_and_serving.check_picture(every[name].read_bytes(), settings)
         store.keep(checked_picture.picture)
-        stored_picture = store.find(checked_picture.picture.digest, checked_picture.picture.media)
+        picture = checked_picture.picture
+        stored_picture = replace(picture, source=store.path(picture.digest))
         checked_pictures[stored_picture.digest] = replace(checked_picture, picture=stored_picture)
     return FormFiles(files, checked_pictures)
 

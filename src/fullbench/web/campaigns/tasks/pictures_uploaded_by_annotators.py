@@ -11,10 +11,11 @@ from sqlalchemy import Connection, select
 from starlette.datastructures import UploadFile
 
 from fullbench.core.item import WITHOUT_PICTURES
+from fullbench.core.media import Media
 from fullbench.core.picture import Picture
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
-from fullbench.ledger.row_conversion import FindPicture
+from fullbench.ledger.row_conversion import FindMedia
 from fullbench.web.accounts.account_and_shared_site_tables import uploads
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.votes import vote_form_fields
@@ -38,10 +39,10 @@ def read_picture_digests(fields: Fields) -> list[str]:
     return picture_digests
 
 
-def pictures_of(answer: Answer, find: FindPicture | None) -> tuple[Picture, ...]:
+def pictures_of(answer: Answer, find: FindMedia | None) -> tuple[Media, ...]:
     """Return the pictures of an answer; without `find` they have no bytes."""
     picture_digests = answer.get("pictures", ())
-    return tuple(Picture(digest, "", b"") if find is None else find(digest) for digest in picture_digests)
+    return tuple(Picture(digest, "", b"") if find is None else find(digest, "image") for digest in picture_digests)
 
 
 def check_own_pictures(connection: Connection, person: str, answer: Answer, content: Content) -> None:

@@ -15,10 +15,11 @@ from fullbench.core.ballot import ballot
 from fullbench.core.case import Case
 from fullbench.core.item import AUTHOR, Item, Part, Turn
 from fullbench.core.json_digests_and_cached_properties import digest
+from fullbench.core.media import KINDS, PART_NAMES, Media, media_from_digest
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE
-from fullbench.ledger.row_conversion import FindPicture
+from fullbench.ledger.row_conversion import FindMedia
 from fullbench.web.accounts.users import Pseudonyms, fold_name, pseudonymize_tags
 
 PERSON = f"{PEOPLE}:"
@@ -45,7 +46,7 @@ class Content:
         }
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any], find: FindPicture | None = None) -> Content:
+    def from_json(cls, value: Mapping[str, Any], find: FindMedia | None = None) -> Content:
         """Build the content from JSON. Without `find` its pictures have a digest and a type, but no bytes."""
         item = value["item"]
         turns = tuple(Turn(role, parts_from_json(parts, find)) for role, parts in item["turns"])
@@ -125,16 +126,20 @@ def response_json(response: Response) -> dict[str, Any]:
 
 
 def parts_json(parts: Sequence[Part]) -> list[Any]:
-    return [part if isinstance(part, str) else {"picture": part.digest, "media": part.media} for part in parts]
+    return [
+        part if isinstance(part, str) else {part.part_name: part.digest, "media": part.media_type} for part in parts
+    ]
 
 
-def parts_from_json(content: Sequence[Any], find: FindPicture | None = None) -> tuple[Part, ...]:
-    """Return parts from JSON; without `find`, pictures have no bytes."""
+def parts_from_json(content: Sequence[Any], find: FindMedia | None = None) -> tuple[Part, ...]:
+    """Return parts from JSON; without `find`, pictures and other media have no bytes."""
 
-    def picture(value: Mapping[str, str]) -> Picture:
-        return Picture(value["picture"], value["media"], b"") if find is None else find(value["picture"])
+    def load_part(value: Mapping[str, str]) -> Media:
+        kind = next(kind for kind in KINDS if PART_NAMES[kind] in value)
+        digest = value[PART_NAMES[kind]]
+        return media_from_digest(kind, digest, value["media"], b"") if find is None else find(digest, kind)
 
-    return tuple(part if isinstance(part, str) else picture(part) for part in content)
+    return tuple(part if isinstance(part, str) else load_part(part) for part in content)
 
 
 def draw_display_order(seed: int, campaign_id: str, task: int, person: str, count: int) -> list[int]:

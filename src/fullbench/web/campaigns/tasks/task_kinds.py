@@ -15,7 +15,7 @@ from fullbench.core.item import Item
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
-from fullbench.ledger.row_conversion import FindPicture
+from fullbench.ledger.row_conversion import FindMedia
 from fullbench.studies.authoring.human_review_of_rewordings_and_references import REASONS as COMPLAINTS
 from fullbench.web.campaigns.tasks import pictures_uploaded_by_annotators
 from fullbench.web.campaigns.tasks.task_content import Content
@@ -405,7 +405,7 @@ class Write(Kind):
     def verdicts(self, cast: CastVote) -> Iterator[tuple[Case, Verdict]]:
         yield from ()
 
-    def item(self, answer: Answer, content: Content, name: str, find: FindPicture | None = None) -> Item | None:
+    def item(self, answer: Answer, content: Content, name: str, find: FindMedia | None = None) -> Item | None:
         """Return the item that somebody wrote: pictures (the same or their own), a question, captions.
 
         The old reference answers another question, so an item with a new instruction has none.

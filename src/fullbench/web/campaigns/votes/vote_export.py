@@ -15,15 +15,15 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
+from fullbench.core import media
 from fullbench.core.case import Case
 from fullbench.core.item import AUTHOR, Item
-from fullbench.core.picture import Picture
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import ADJUDICATION, PEOPLE, PILOT, Verdict
 from fullbench.errors import InputError
 from fullbench.files.row_writers import Columns, write_rows
 from fullbench.ledger.ledger import Ledger
-from fullbench.ledger.row_conversion import FindPicture
+from fullbench.ledger.row_conversion import FindMedia
 from fullbench.studies.run.study_items_responses_and_labels import VERIFIED_TAG
 from fullbench.web import picture_checks_storage_and_serving
 from fullbench.web.accounts.users import Pseudonyms, load_pseudonyms
@@ -53,13 +53,13 @@ COLUMNS: Columns = {
 CHUNK = 1000
 
 
-def picture_finder(settings: Settings, ledger: Ledger | None = None) -> FindPicture:
+def picture_finder(settings: Settings, ledger: Ledger | None = None) -> FindMedia:
     """Return a function that finds a picture by digest: in the uploads, else in the ledger."""
     folder = picture_checks_storage_and_serving.uploads_folder(settings)
 
-    def find(digest: str) -> Picture:
+    def find(digest: str, kind: media.Kind) -> media.Media:
         path = folder.path(digest)
-        return Picture.read(path) if ledger is None or path.exists() else ledger.picture(digest)
+        return media.read_media(path) if ledger is None or path.exists() else ledger.media(digest, kind)
 
     return find
 
@@ -149,7 +149,7 @@ def export_votes(connection: Connection, campaign: Campaign, path: Path) -> int:
 def vote_verdicts(
     connection: Connection,
     campaign: Campaign,
-    find: FindPicture | None = None,
+    find: FindMedia | None = None,
     *,
     revisions: bool = False,
     named_contestants: Collection[str] = (),
@@ -203,7 +203,7 @@ class ExportCounts:
 
 
 def export_to_ledger(
-    connection: Connection, campaign: Campaign, ledger: Ledger, find: FindPicture, *, pilot: bool = False
+    connection: Connection, campaign: Campaign, ledger: Ledger, find: FindMedia, *, pilot: bool = False
 ) -> ExportCounts:
     """Add every vote of a campaign to a ledger, one verdict per person; a changed vote is a revision and both stay.
 
@@ -280,7 +280,7 @@ def _verdicts_by_rater(ledger: Ledger, cases: set[str]) -> dict[tuple[str, str, 
     return verdicts
 
 
-def written_items(connection: Connection, campaign: Campaign, find: FindPicture | None = None) -> Iterator[Item]:
+def written_items(connection: Connection, campaign: Campaign, find: FindMedia | None = None) -> Iterator[Item]:
     """Return the items that people wrote in a `write` campaign."""
     kind = campaign.kind
     if not isinstance(kind, Write):

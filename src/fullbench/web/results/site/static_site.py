@@ -112,8 +112,8 @@ class PictureFiles:
     def whole_suffix(self, picture: Picture) -> str:
         """Return the suffix of a picture that is copied whole, or an empty string if it must be redrawn."""
         if picture.digest not in self.suffixes:
-            is_whole = picture.media in COPIED_SUFFIXES and can_strip(picture.data())
-            self.suffixes[picture.digest] = COPIED_SUFFIXES[picture.media] if is_whole else ""
+            is_whole = picture.media_type in COPIED_SUFFIXES and can_strip(picture.data())
+            self.suffixes[picture.digest] = COPIED_SUFFIXES[picture.media_type] if is_whole else ""
         return self.suffixes[picture.digest]
 
 
