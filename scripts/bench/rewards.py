@@ -1,7 +1,8 @@
-"""Rewards from `serve-judge` for 8 workers, with a ledger; beside the bare calls of the same judge, in one run."""
+"""Rewards from `serve-judge` for 8 workers, with a ledger; and the bare calls of the same judge, in one run."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -35,25 +36,41 @@ def served_rewards(spec: str, count: int, folder: Path) -> float:
     """Rewards per second: 8 workers that send batches of 16 to a server in a process of its own."""
     words = ["-m", "fullbench", "serve-judge", spec, "--ballot", "score:1-5", "--port", "0"]
     with subprocess.Popen([sys.executable, *words], cwd=folder, stderr=subprocess.PIPE, text=True) as server:
-        assert server.stderr is not None
-        reward = fullbench.reward(url=server.stderr.readline().split("gives rewards at ")[1].split(";")[0], failed=-1.0)
-        batches = [range(start, start + BATCH) for start in range(0, count, BATCH)]
-
-        def work(batch: range) -> int:
-            return len(reward([f"served #{number}" for number in batch], ["an answer"] * len(batch)))
-
-        with ThreadPoolExecutor(WORKERS) as workers:
-            list(workers.map(work, [range(count, count + BATCH)] * WORKERS))  # imports and connections
-            start = time.perf_counter()
-            done = sum(workers.map(work, batches))
-            seconds = time.perf_counter() - start
-        server.terminate()
+        try:
+            done, seconds = _time_rewards(_address_of(server), count)
+        finally:
+            server.terminate()  # without it, leaving the block waits for ever after an error
     assert done == count
     return count / seconds
 
 
+def _address_of(server: subprocess.Popen[str]) -> str:
+    assert server.stderr is not None
+    line = server.stderr.readline()
+    address = re.search(r"http://127\.0\.0\.1:\d+(?=;)", line)
+    assert address is not None, f"no address in {line!r}"
+    return address[0]
+
+
+def _time_rewards(url: str, count: int) -> tuple[int, float]:
+    reward = fullbench.reward(url=url, failed=-1.0)
+    batches = [range(start, start + BATCH) for start in range(0, count, BATCH)]
+
+    def work(batch: range) -> int:
+        return len(reward([f"served #{number}" for number in batch], ["an answer"] * len(batch)))
+
+    with ThreadPoolExecutor(WORKERS) as workers:
+        list(workers.map(work, [range(count, count + BATCH)] * WORKERS))  # imports and connections
+        start = time.perf_counter()
+        done = sum(workers.map(work, batches))
+        return done, time.perf_counter() - start
+
+
 def main() -> list[Row]:
-    count = 2_048
+    return rewards_and_bare_calls(2_048)
+
+
+def rewards_and_bare_calls(count: int) -> list[Row]:
     with FakeServer(quick=True, latency=LATENCY) as fake, tempfile.TemporaryDirectory() as folder:
         spec = f"vllm:judge@{fake.url}?mode=direct&concurrency={WORKERS * BATCH}"
         bare = bare_calls(spec, count)

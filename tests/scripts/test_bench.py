@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scripts.bench import Row, Target, history
+from scripts.bench.rewards import rewards_and_bare_calls
 
 ROOT = Path(__file__).parents[2]
 
@@ -102,3 +103,10 @@ def test_the_command_names_the_row_and_exits_with_one(tmp_path, newest, code):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == code, done.stderr
     assert ("worse: calls: a call, CPU: 9 times" in done.stdout) == bool(code)
+
+
+def test_rewards_of_a_real_server_are_measured():
+    (row,) = rewards_and_bare_calls(128)
+    assert row.ours > 0
+    assert row.other > 0
+    assert str(row.target) == "at least 0.9"
