@@ -11,8 +11,8 @@ import re
 _NOUNS = """
     accounts annotators answers attacks attempts audits ballots bars bins blanks bootstraps bytes calls
     campaigns cards cells changes characters charts claims clusters columns commits comparisons completions
-    components contestants conversations cycles days dialogues digests dimensions dollars drafts drawings duplicates
-    entries errors estimates examples facts failures files folders functions galleries gaps groups hours
+    components contestants conversations cycles days descriptions dialogues digests dimensions dollars drafts drawings
+    duplicates entries errors estimates examples facts failures files folders functions galleries gaps groups hours
     images intervals items judges judgments keys labels languages leaderboards levels lines marks
     measurements members messages metrics minutes models months names notes notices numbers observations
     options orders outcomes pages pairs panels parts pictures places points positions predictions problems
@@ -31,11 +31,11 @@ _IRREGULAR = {
     "stories": "story", "studies": "study",
 }  # fmt: skip
 _VERBS = {
-    "are": "is", "were": "was", "have": "has", "do": "does", "carry": "carries", "miss": "misses",
+    "are": "is", "were": "was", "have": "has", "do": "does", "carry": "carries", "match": "matches", "miss": "misses",
 } | {
     verb: f"{verb}s"
-    for verb in ["agree", "come", "differ", "fail", "get", "hold", "lack", "name", "need", "occur", "say", "show",
-                 "stay", "tie"]
+    for verb in ["agree", "come", "compare", "differ", "fail", "get", "hold", "lack", "name", "narrow", "need", "occur",
+                 "say", "show", "stay", "tie"]
 }  # fmt: skip
 _ADJECTIVES = "new|other|more|different|equal|unusable|human|open|further|same|stored|due|usable|failed|earlier|full"
 # A digit, point, bracket, dash or quote before the 1 makes it a part of a number, a range, a name or a quotation.

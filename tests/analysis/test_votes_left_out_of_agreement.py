@@ -68,7 +68,7 @@ def test_the_report_counts_what_is_not_compared(tmp_path):
     assert {row[0]: row[2:4] for row in table["rows"]} == {
         judge: ["choice+tie", "choice"] for judge in ("both", "ties")
     }
-    assert f"{expected.total()} rulings" in table["notes"][0]
+    assert f"{expected.total()} verdicts" in table["notes"][0]
     assert {row[0] for row in shown["agreement pairs"]["rows"]} == {"same", "both"}
     by_tables, _ = tables("ledger", "tables", str(path))
     assert by_tables["not compared"]["rows"] == table["rows"]
@@ -81,4 +81,4 @@ def test_a_card_names_its_own_alone_and_says_nothing_where_all_meet(tmp_path):
     assert {row[0] for row in shown["not compared"]["rows"]} == {"ties"}
     shown, text = tables("card", "same", "--ledger", str(path))
     assert "not compared" not in shown
-    assert "no figure of agreement has them" not in text
+    assert "No agreement includes them" not in text

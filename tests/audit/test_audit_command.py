@@ -47,7 +47,7 @@ def call(tmp_path, monkeypatch):
 
 def test_an_audit_on_a_fresh_machine(call, tmp_path):
     said = call("audit", "simulated:blind", "--quick", "--quiet", "--out", "card.html")
-    assert "There is no sign that it looks at the picture" in said
+    assert "There is no sign that it uses the picture" in said
     page = (tmp_path / "card.html").read_text(encoding="utf-8")
     for section in ("Picture use", "Knows", "Steady", "Biases", "Fooled"):
         assert f">{section}</h2>" in page
@@ -84,7 +84,7 @@ def test_an_audit_on_a_fresh_machine(call, tmp_path):
 def test_several_judges_side_by_side_and_the_board_of_all(call, tmp_path):
     words = ("audit", "simulated:accurate", "simulated:obedient", "--quick", "--quiet")
     assert "Audited judges" in call(*words)
-    assert "Cards side by side" in call(*words, "--all")
+    assert "Cards compared" in call(*words, "--all")
     call("audit", "simulated:accurate", "--quick", "--quiet", "--out", "badge.svg")
     assert (tmp_path / "badge.svg").read_text(encoding="utf-8").startswith("<svg")
     board = json.loads(call("audit", "--json"))
@@ -143,7 +143,7 @@ def test_on_your_own_items_it_is_told_whether_the_judge_looks(call, tmp_path):
     assert {verdict.item.partition("~")[0] for verdict in first} == {f"i{number}" for number in range(5)}
     said = call("audit", "synthetic:keen", *words)
     assert f"reused {len(first)}" in said, "the same command goes on, and nothing is asked twice"
-    assert "It looks at your pictures" in said
+    assert "It uses your pictures" in said
     again = call("audit", "synthetic:blind", *words, "--json")
     card = json.loads(again[again.index("{") : again.rindex("}") + 1])
     assert card["measures"]["picture_use"] == "no sign"

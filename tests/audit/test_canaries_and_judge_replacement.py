@@ -46,7 +46,7 @@ def test_a_judge_that_changed_is_noticed_and_one_that_did_not_is_not(tmp_path):
     steady = Served("alias", sharpness=9.0)
     with Ledger(tmp_path / "a.ledger", study=canary_checks.STUDY) as ledger:
         first = hearing(ledger, steady)
-        assert gated(tmp_path) == (1, "no canary was heard since the baseline; the command canary hears some")
+        assert gated(tmp_path) == (1, "no canary was run since the baseline; fullbench audit watch runs some")
         assert (first.watched_count + first.unwatched_count, first.call_count) == (20, 0)
         assert first.baseline_counts[1] == first.watched_count * (
             canary_checks.ROUNDS[0][1] - canary_checks.SELECTION_ROUNDS
@@ -331,7 +331,7 @@ def test_a_successor_stands_on_the_old_scale_with_the_seam_in_view(tmp_path, mon
     assert {row[0]: row[1]["value"] for row in common["rows"]} == ours
     boards = [one for one in shown if one["name"].startswith("leaderboard")]
     assert len(boards) == 2
-    assert all(any("A seam runs here: new succeeds old" in str(note) for note in one["notes"]) for one in boards)
+    assert all(any("The judge changes here: new replaces old" in str(note) for note in one["notes"]) for one in boards)
     for words, sentence in ((("old", "nobody"), "there is no judge 'nobody'"), (("old", "old"), "its own scale")):
         done = CliRunner().invoke(app, ["audit", "replace", *words, "--ledger", "board.ledger"])
         assert sentence in str(done.exception)

@@ -90,7 +90,7 @@ def test_confidence_of_a_server_comes_into_the_card(source, tmp_path, monkeypatc
     calibrated = card["measures"]["calibration"]
     assert calibrated["confidence"] == pytest.approx(0.9)
     assert calibrated["overconfidence"]["low"] > 0
-    assert "It is too sure: by 90% in the mean" in card["lead"]
+    assert "It is overconfident: mean confidence 90%" in card["lead"]
     with Ledger(tmp_path / "fullbench.ledger", read_only=True) as ledger:
         record = ledger.record(study="audit-quick-0")
     right = []

@@ -15,7 +15,7 @@ from fullbench.cli.all_commands import app
 from fullbench.ledger.judge_replacements import JudgeReplacement, load_replacements
 from tests.audit.test_canaries_and_judge_replacement import WORTH, play
 
-SEAM = "A seam runs here: new succeeds old"
+SEAM = "The judge changes here: new replaces old"
 
 
 @pytest.fixture

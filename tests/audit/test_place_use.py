@@ -125,9 +125,9 @@ def test_a_planted_judge_that_ignores_places_is_found_and_no_other_part_notices(
     }  # fmt: skip
     assert findings["place-blind"].use_of_picture.verdict == "yes"
     leads = {name: " ".join(cards.lead_text(found).split()) for name, found in findings.items()}
-    assert "It knows where pictures are in a question" in leads["accurate"]
-    assert "no sign that it knows where pictures are" in leads["place-blind"]
-    assert "where pictures are" not in leads["blind"], "who ignores the picture is said to, once"
+    assert "It uses the places of pictures in a question" in leads["accurate"]
+    assert "no sign that it uses the places of pictures" in leads["place-blind"]
+    assert "places of pictures" not in leads["blind"], "who ignores the picture is said to, once"
     half = [simulated_judge("accurate", {"place_use": "0.5", "seed": str(seed)}) for seed in range(30)]
     values = [cards.build_findings(record_of(judge, cases), judge.name).use_of_places.index.value for judge in half]
     assert np.mean(values) == pytest.approx(0.5, abs=0.12)
@@ -136,7 +136,7 @@ def test_a_planted_judge_that_ignores_places_is_found_and_no_other_part_notices(
 def test_the_card_says_so_from_the_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     out = cli("audit", "simulated:place-blind", "--quick").output
-    assert "no sign that it knows where pictures are in a question" in out
+    assert "no sign that it uses the places of pictures in a question" in out
     gate = tmp_path / "gate.toml"
     gate.write_text('ledger = "fullbench.ledger"\n[[audit]]\njudge = "simulated/place-blind"\nplace_use_index = 0.5\n')
     assert "place_use_index" in cli("gate", gate, code=1).output

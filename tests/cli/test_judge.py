@@ -73,7 +73,7 @@ def test_a_study_runs_and_its_ledger_tells_the_same(cli, data):
     code, out, err = cli("run", "study.toml", "--all")
     assert code == 0, err
     assert (data / "out" / "mine.html").exists()
-    assert "The same case heard again" in out
+    assert "The same case judged again" in out
     code, shown, _ = cli("report", "--ledger", "mine.ledger", "--all")
     assert code == 0
     assert shown.split() == out.split()

@@ -66,7 +66,7 @@ def test_nearness_has_n_and_intervals_and_votes_say_what_they_count(tmp_path):
     words = ["peer-review", "--limit", "2", "--contestants", "synthetic:keen,synthetic:hasty,synthetic:blind"]
     whole = run_in(tmp_path, *words, "--quiet", "--all")
     assert "count each review as a win, a tie or a loss" in " ".join(whole.stdout.split())
-    (nearness,) = re.findall(r"^How near each method comes to the truth\b.*\n((?:.+\n)+)", whole.stdout, re.MULTILINE)
+    (nearness,) = re.findall(r"^Distance of each method from the truth\b.*\n((?:.+\n)+)", whole.stdout, re.MULTILINE)
     nearness = nearness.splitlines()
     rows = [line for line in nearness[2:] if re.match(r"(UPME|PiCO|PRD|uniform|synthetic|consistent)", line)]
     assert len(rows) >= 7

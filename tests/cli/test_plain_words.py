@@ -1,10 +1,10 @@
-"""Help texts and errors use the words of today: retired words do not come back."""
+"""Help texts, errors and notes of tables use the words of today: retired words do not come back."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 import fullbench
 from fullbench.cli.all_commands import app
 from fullbench.cli.command_modules_and_help_panels import build_command
+from fullbench.core.translatable_note import english_messages
 
 SOURCE = Path(fullbench.__file__).parent
 RETIRED = {
@@ -31,6 +32,15 @@ RETIRED = {
     r"sway(?:s|ed)?": "bias",
 }
 """Pattern of each retired word, and what to write instead."""
+RETIRED_IN_NOTES = {
+    r"lean(?:s|ed|ing|ings)?|favours?": "bias, is biased towards",
+    r"figures?": "number, metric",
+    r"faults?": "unusable verdicts",
+    r"duels?|battles?": "match",
+    r"wordings?": "prompt style",
+    r"alike|set aside|cannot be told|told apart": "the same, excluded, cannot be estimated",
+}
+"""Further words that notes and titles of tables do not use; elsewhere some of them are names of files or fields."""
 
 
 def plain(text: str) -> str:
@@ -38,7 +48,7 @@ def plain(text: str) -> str:
     return re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
 
 
-def retired_words(text: str) -> list[str]:
+def retired_words(text: str, retired: Mapping[str, str] = RETIRED) -> list[str]:
     """Return the retired words of a text, each with its replacement.
 
     >>> retired_words("The judge hears so many cases; see `hearings`.")
@@ -46,7 +56,7 @@ def retired_words(text: str) -> list[str]:
     """
     return [
         f"{found[0]!r}: {instead}"
-        for pattern, instead in RETIRED.items()
+        for pattern, instead in retired.items()
         for found in re.finditer(rf"\b(?:{pattern})\b", plain(text), re.IGNORECASE)
     ]
 
@@ -86,6 +96,25 @@ def test_no_error_has_a_retired_word():
     suspects = [path for path in paths if retired_words(path.read_text(encoding="utf-8"))]
     texts = [found for path in suspects for found in error_texts(path)]
     assert [(place, words) for place, text in texts if (words := retired_words(text))] == []
+
+
+def test_no_note_or_title_of_a_table_has_a_retired_word():
+    texts = {id_: re.sub(r"\{[^}]*\}", "0", text) for id_, text in english_messages().items()}
+    assert len(texts) > 900
+    assert {
+        id_: words for id_, text in texts.items() if (words := retired_words(text, RETIRED | RETIRED_IN_NOTES))
+    } == {}
+
+
+def test_no_text_leaves_the_number_of_a_noun_open():
+    """A prompt or message says "1 answer" or "2 answers", never "answer(s)"."""
+    prompts = {
+        str(path.relative_to(SOURCE)): path.read_text(encoding="utf-8") for path in SOURCE.rglob("prompts/*.txt")
+    }
+    assert len(prompts) > 15
+    errors = [found for path in SOURCE.rglob("*.py") if "(s)" in path.read_text() for found in error_texts(path)]
+    texts = [*prompts.items(), *english_messages().items(), *help_texts(build_command(app), "fullbench"), *errors]
+    assert [place for place, text in texts if re.search(r"(?<!http)\b[a-z]+(?<!http)\(s\)", text)] == []
 
 
 def test_a_retired_word_in_an_error_is_found(tmp_path, monkeypatch):

@@ -128,8 +128,8 @@ def test_table_3_with_sizes_ranks_and_a_contestant_that_never_wavers(tmp_path):
     assert places == {name: ranked.index(name) + 1 if name in known else None for name in MARKS}
     rho = stats.spearmanr([places[name] for name in known], [known[name][1] for name in known]).statistic
     notes = " ".join(board["notes"])
-    assert f"a Spearman correlation of {rho:.3f} (4 contestants)" in notes
-    assert "1 name of whom something is known are of no single contestant here: someone else." in notes
+    assert f"Spearman correlation of this order with the ranks from elsewhere: {rho:.3f} (4 contestants)" in notes
+    assert "1 name with known ranks matches no single contestant here: someone else." in notes
 
     # The quadrants: split at the medians of those with pictures, the steady one above every line.
     pictured = [name for name in MARKS if name in known]
@@ -176,7 +176,7 @@ def test_what_is_known_of_contestants_never_hides_a_boards_own_column(tmp_path):
     assert cells(board, "rating (given)", "contestant") == {"a": "AA", "bb": "B", "ccc": "C"}
     assert cells(board, "rank elsewhere", "contestant") == {"a": 1, "bb": 2, "ccc": 3}
     assert cells(board, "place on the board", "contestant") == {"a": 3, "bb": 2, "ccc": 1}
-    assert any("a Spearman correlation of -1.000 (3 contestants)" in note for note in board["notes"])
+    assert any("from elsewhere: -1.000 (3 contestants)" in note for note in board["notes"])
 
 
 def test_table_3_with_a_row_without_pictures_from_pictures_and_questions(tmp_path):

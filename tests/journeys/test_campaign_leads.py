@@ -133,7 +133,7 @@ def test_from_a_draft_and_a_pilot_to_a_ruling_that_counts(site):
         table = next(one for one in board.values() if "human" in one["title"] and "eaderboard" in one["title"])
         assert column(table, "matches won") == pytest.approx(shares(adjudicated)), rule_name
         said = " ".join(table["notes"])
-        assert ("On 2 sets of responses a lead ruled" in said) is adjudicated
+        assert ("A lead decided 2 sets of responses" in said) is adjudicated
     rows = site.folder / "votes.jsonl"
     site.people("export", "pairs", "--to", rows)
     written = [json.loads(line) for line in rows.read_text().splitlines()]
@@ -225,7 +225,9 @@ def test_pages_of_leads(site):
         assert len(secrets) == 2
         overview = page.get(f"/organise/{study}").text
         assert "Max 王" in overview
-        assert "more votes like these bring every interval of the leaderboard to ±25; the widest is ±" in overview
+        assert (
+            "more votes like these, every interval of the leaderboard is ±25 or narrower; the widest is ±" in overview
+        )
         draft = json.loads(site.people("list", "--json"))
         assert draft
         site.people("add", "away", "--kind", "pair", "--ledger", site.ledger, "--draft")

@@ -132,7 +132,7 @@ def test_a_cascade_keeps_its_promise_saves_half_and_what_waits_is_a_campaign(tmp
         assert (own["n"], own["unusable"]) == (2 * (counts["easy"] + counts["hard"]), 0), (
             "people do not confirm themselves"
         )
-        settled = f"cascade:cheap: {2 * counts['too hard']:,} rulings were settled by people's votes"
+        settled = f"cascade:cheap: {2 * counts['too hard']:,} that these votes settled"
         assert settled in " ".join(map(str, agreed["notes"]))
         shown = json.loads(cli("card", "cascade:cheap", "--ledger", tmp_path / "study.ledger", "--json"))
         own_card = fullbench.card(tmp_path / "study.ledger", "cascade:cheap")
@@ -154,7 +154,7 @@ def test_where_people_marked_too_few_items_nobody_is_asked_in_vain_and_all_of_it
     labelled = sum(1 for line in (tmp_path / "labels.jsonl").read_text(encoding="utf-8").splitlines() if line)
     assert (row["by the small judge"], row["threshold, small"]) == (0, None)
     assert (row["by people"], row["pending"]) == (2 * labelled, 2 * (ITEMS - labelled))
-    assert f"people marked {labelled} of the items that the small judge heard; a promise needs 23 at least" in notes
+    assert f"people marked {labelled} of the items that the small judge judged. A guarantee needs at least 23" in notes
 
 
 def test_what_the_large_judge_rules_for_others_is_not_what_the_cascade_spends(tmp_path):

@@ -120,7 +120,7 @@ def test_the_judges_of_a_clone_are_compared_with_its_labels(mllm_clone, tmp_path
     # What the paper prints is restated, and said to be so.
     printed = [cell for cell in made.values() if cell.get("from") == "printed"]
     assert len(printed) == 43
-    assert "43 figures are computed from other printed figures, not from data" in told.output
+    assert "43 numbers are computed from other printed numbers, not from data" in told.output
     assert "43 of 43" not in told.output
 
 
@@ -287,7 +287,7 @@ def test_what_is_printed_of_all_instances_stands_not_beside_those_of_one_reposit
     }
     written = json.loads((tmp_path / "more.json").read_text(encoding="utf-8"))["cells"]
     assert {cell["id"] for cell in written if cell.get("from") == "printed"} == {cell.id for cell in restated}
-    assert f"{len(restated)} figures are computed from other printed figures, not from data" in told
+    assert f"{len(restated)} numbers are computed from other printed numbers, not from data" in told
     compared = sum(int(of) for _, of in re.findall(r"(\d+) of (\d+) printed figures agree", told))
     assert compared == sum(cell.paper is not None for cell in cells_of if cell.basis != "printed")
 

@@ -195,7 +195,7 @@ def test_own_answers_by_turn_come_from_files_and_bad_ones_get_one_sentence(folde
     rows[0]["turns"] = rows[0]["turns"][:1]
     write_rows(folder / "short.jsonl", rows)
     refused = cli("judge", *words, "--responses", "short.jsonl", "--ledger", "short.ledger", code=2).output
-    assert "item 'mt1' has 2 turns to answer, and the response of 'ann' has 1 part(s)" in refused
+    assert "item 'mt1' has 2 turns to answer, and the response of 'ann' has 1 part;" in refused
     assert not (folder / "short.ledger").exists()
     rerank = cli(
         "rerank", *words, "--responses", "own.jsonl", "--ledger", "r.ledger", "--out", "r.jsonl", code=2
@@ -314,7 +314,7 @@ def test_each_turn_has_its_reference_and_a_judge_of_turn_1_is_shown_no_other(fol
     rows[0]["reference"] = ["REF-1"]
     write_rows(folder / "with.jsonl", rows)
     refused = cli("judge", *words, "--ballot", "real:0-1", "--judge", "rouge", code=2).output
-    assert "a list with one for each turn to answer; found 1 for 2 turn(s)" in refused
+    assert "a list with one for each turn to answer; found 1 for 2 turns" in refused
 
 
 @dataclass

@@ -400,3 +400,37 @@ def test_an_import_of_two_judges_says_how_often_they_agree(cli, tmp_path):
     same = fmean(one == other for one, other in zip(*choices.values(), strict=True))
     assert f"pairs   {same:.2f} [" in out.partition("Agreement between judges")[2]
     assert "Agreement between judges" in (tmp_path / "p.html").read_text(encoding="utf-8")
+
+
+def test_an_import_of_a_table_of_scores_names_the_command_that_shows_it(cli, rows):
+    code, out, err = cli("import", "scores.csv")
+    assert (code, out, len(err.splitlines())) == (2, "", 1), err
+    named = err.partition("Show it with `fullbench ")[2].partition("`")[0]
+    words = named.replace("ITEMS", "items.csv").replace("RESPONSES", "answers.csv").split()
+    code, out, err = cli(*words, "--json")
+    assert code == 0, err
+    good = means(rows["scores"], "annotator", "good")
+    assert cells(tables_of(out)["leaderboard good"], "mean") == pytest.approx(good)
+
+
+def test_report_and_card_in_python_take_quiet_like_the_other_functions(tmp_path, rows, recwarn):
+    marks = [
+        {key: row[key] for key in ("question_id", "model", "score")}
+        for row in rows["scores"]
+        if row["annotator"] == "good"
+    ]
+    write_csv(tmp_path / "good.csv", marks)
+    sources = {"items": tmp_path / "items.csv", "responses": tmp_path / "answers.csv"}
+    quiet = fullbench.report(tmp_path / "good.csv", **sources, quiet=True)
+    assert not [warning for warning in recwarn if issubclass(warning.category, DataWarning)]
+    with pytest.warns(DataWarning, match="The judge is called 'good'"):
+        loud = fullbench.report(tmp_path / "good.csv", **sources)
+    assert str(quiet) == str(loud)
+    record = fullbench.judge(
+        sources["items"],
+        sources["responses"],
+        verdicts=tmp_path / "scores.csv",
+        ledger=tmp_path / "l.ledger",
+        quiet=True,
+    )
+    assert str(fullbench.card(record, "good", quiet=True)) == str(fullbench.card(record, "good"))

@@ -171,7 +171,7 @@ def test_a_peer_review_takes_peoples_votes_for_the_truth(site, tmp_path):
              "synthetic:keen,synthetic:wordy,synthetic:hasty,synthetic:blind",
              "--ledger", ledger, "--quiet", "--json"]  # fmt: skip
     before = tables(site.cli(*words))
-    assert any("No truth is known here" in note for note in before["warnings"]["notes"])
+    assert any("The truth is unknown here" in note for note in before["warnings"]["notes"])
     assert "accuracy" not in before
     assert "truth" not in str(before["ranking"]["columns"])
     with Ledger(ledger, read_only=True) as book:

@@ -88,7 +88,7 @@ def write_study_of_judges(folder, server, judges):
 def test_what_is_not_listed_is_neither_planned_nor_asked_nor_shown(tmp_path, server, named, expected):
     (judges, calls), (idle, shown) = named, expected
     study = write_study_of_judges(tmp_path, server, judges)
-    sentence = f"{idle}: named in the study, not among its judges"
+    sentence = f"{idle}: named in the study, but not among its judges"
     (plan,) = json.loads(invoke("plan", study, "--json").stdout)
     rows = [dict(zip(plan["columns"], row, strict=True)) for row in plan["rows"]]
     priced = {row["who"]: row["calls"] for row in rows if row["calls"] and row["who"]}

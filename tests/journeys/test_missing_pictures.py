@@ -67,7 +67,7 @@ def test_own_items_are_refused_or_judged_without_and_counted(study, server):
     assert all(any(f"2 of 5 items {SAID}" in note for note in table["notes"]) for table in ran)
     # What arrived is what the items name and have: both contestants, and the judge in both orders.
     assert Counter(len(asked.pictures) for asked in server.of("m-a")) == {2: 1, 1: 2, 0: 2}
-    judged = Counter((len(asked.pictures), "which you are not shown" in asked.words) for asked in server.of("j"))
+    judged = Counter((len(asked.pictures), "are not shown to you" in asked.words) for asked in server.of("j"))
     assert judged == {(2, False): 2, (1, False): 2, (1, True): 2, (0, True): 2, (0, False): 2}
     for words in (["report"], ["leaderboard", "show", "--judge", "length"], ["card", "length"]):
         shown = json.loads(cli(*words, "--ledger", study.parent / "l.ledger", "--json").stdout)

@@ -256,7 +256,7 @@ def lengths(tables, drawn, ruled, answers, truth) -> None:
         )
         assert {who for who, _ in shares} == {*ruled, "human"}, "people beside the judges"
         curve = jury.by_length(rows, texts, truth)
-        for who, place in ((name, 1), (f"people, where {name} ruled", 2)):
+        for who, place in ((name, 1), (f"people, on cases of {name}", 2)):
             points = [row[1:3] for row in tables["scores by length"]["rows"] if row[0] == who]
             np.testing.assert_allclose(points, [(each[0], each[place]) for each in curve])
             for length, mark in points:

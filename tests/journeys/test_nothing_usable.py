@@ -93,28 +93,43 @@ def test_rows_a_line_in_a_json_file_are_read(folder: Path):
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_judge_that_is_given_up_gets_no_more_calls_than_20_and_those_in_flight(tmp_path: Path):
-    items = [{"id": f"n{n}", "question": f"What is {n}?"} for n in range(40)]
+@pytest.mark.parametrize("options", ["", "&concurrency=64"])
+def test_a_judge_that_is_given_up_is_called_for_20_cases(tmp_path: Path, options: str):
+    """Also if far more calls could be in flight: until the first usable verdict, no more than its tries are."""
+    items = [{"id": f"n{n}", "question": f"What is {n}?"} for n in range(200)]
     write_rows(tmp_path / "items.jsonl", items)
     write_rows(tmp_path / "responses.jsonl", [{"item": i["id"], "contestant": "ada", "text": "4"} for i in items])
     with FakeServer(says="I would rather not say.") as server:
-        spec = f"vllm:m@{server.url}?concurrency=4&resample=0"
+        spec = f"vllm:m@{server.url}?resample=0{options}"
         code, output = judge("--ballot", "score:1-5", "--judge", spec)
         assert code == 1, output
         assert "Stopped: no usable verdict in the first 20 replies; the last: 'I would rather not say.'" in output
-        assert 20 <= sum(server.books()["arrived"].values()) <= 2 * (20 + 4), "a verdict takes one call or two"
+        assert sum(server.books()["arrived"].values()) == 20
+    with Ledger("fullbench.ledger", read_only=True) as ledger:
+        assert len(list(ledger.record().verdicts)) == 20, "replies that are paid for are stored"
+
+
+@pytest.mark.usefixtures("folder")
+def test_one_usable_verdict_ends_the_limit_on_calls_in_flight(tmp_path: Path):
+    items = [{"id": f"n{n}", "question": f"What is {n}?"} for n in range(100)]
+    write_rows(tmp_path / "items.jsonl", items)
+    write_rows(tmp_path / "responses.jsonl", [{"item": i["id"], "contestant": "ada", "text": "4"} for i in items])
+    with FakeServer(says="[[4]]", latency=0.3) as server:
+        code, output = judge("--ballot", "score:1-5", "--judge", f"vllm:m@{server.url}?concurrency=64")
+        assert code == 0, output
+        assert server.books()["most"] > 40
 
 
 @pytest.mark.usefixtures("folder")
 def test_a_judge_that_was_called_for_every_case_was_not_stopped(tmp_path: Path):
-    items = [{"id": f"n{n}", "question": f"What is {n}?"} for n in range(24)]
+    items = [{"id": f"n{n}", "question": f"What is {n}?"} for n in range(20)]
     write_rows(tmp_path / "items.jsonl", items)
     write_rows(tmp_path / "responses.jsonl", [{"item": i["id"], "contestant": "ada", "text": "4"} for i in items])
     with FakeServer(says="I would rather not say.") as server:
-        spec = f"vllm:m@{server.url}?concurrency=24&resample=0"
+        spec = f"vllm:m@{server.url}?resample=0"
         code, output = judge("--ballot", "score:1-5", "--judge", spec)
     assert code == 1, output
-    assert "24 of 24 replies could not be read. Last reply: 'I would rather not say.'" in output
+    assert "20 of 20 replies could not be read. Last reply: 'I would rather not say.'" in output
     assert "Stopped" not in output
     assert "has no usable verdict, so this ends with exit code 1." in output
 

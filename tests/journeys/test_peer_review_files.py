@@ -149,4 +149,4 @@ def test_run_of_the_benchmark_on_questions_of_ones_own(server, folder):
     tables = {table["name"]: table for table in (listed if isinstance(listed, list) else listed["tables"])}
     assert column(tables["ranking"], "contestant", "uniform") == pytest.approx(won(folder / "own.ledger"))
     own_answers = 3 * 4 * 2 * 2
-    assert any(f"{own_answers} rulings on the reviewer's own answers" in note for note in tables["ranking"]["notes"])
+    assert any(f"{own_answers} verdicts on the reviewer's own answers" in note for note in tables["ranking"]["notes"])

@@ -15,8 +15,8 @@ SKILL = {"alpha-1": 0.9, "alpha-2": 0.3, "beta-1": 0.75, "beta-2": 0.5, "gamma-1
 PICTURES = 10
 PLANTED = {
     "nothing": "",
-    "colluders": "two reviewers favour each other",
-    "own family": "one's own family wins",
+    "colluders": "two reviewers prefer each other",
+    "own family": "answers of the reviewer's family win",
     "length": "longer answers win",
 }
 
@@ -64,4 +64,4 @@ def test_what_was_planted_is_warned_of_and_nothing_else(tmp_path, planted):
     kin = {(PLANTED["colluders"], f"{name}-1@here and {name}-2@here") for name in ("alpha", "beta", "gamma")}
     beside = kin if planted == "own family" else set()
     assert warned - beside == ({(PLANTED[planted], who)} if PLANTED[planted] else set())
-    assert any("No truth is known here" in note for note in table["notes"])
+    assert any("The truth is unknown here" in note for note in table["notes"])

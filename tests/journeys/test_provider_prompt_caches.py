@@ -54,7 +54,7 @@ def _prefix(body: Mapping[str, Any]) -> str:
         marked = [place for place, block in enumerate(blocks) if "cache_control" in block]
         return json.dumps([body["system"], blocks[: marked[-1] + 1]]) if marked else ""
     words = json.dumps(body.get("messages") or body.get("input") or body.get("contents"), ensure_ascii=False)
-    return words.partition("answer(s) to judge")[0][:-8]
+    return words.partition("Number of answers to judge")[0]
 
 
 def _reply(path: str, hit: bool, write: bool) -> dict[str, Any]:

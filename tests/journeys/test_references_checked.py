@@ -101,7 +101,7 @@ def test_visit_bench_table_2(site, tmp_path):
         kept = list(book.verdicts("human"))
     told = [verdict for verdict in kept if verdict.fault == "abstained" and verdict.criterion == "reference verified"]
     assert len(told) <= abstained
-    counted = re.findall(r"(\d+) times? somebody could not judge", " ".join(found["notes"]))
+    counted = re.findall(r"(\d+) times? a person could not judge", " ".join(found["notes"]))
     assert counted == ([str(len(told))] if told else [])
     assert len({verdict.rater for verdict in kept}) == 4
 
@@ -311,7 +311,9 @@ def test_a_leads_ruling_decides_a_reference(site, tmp_path):
             assert share == pytest.approx(said_so / len(groups[group])), (group, what)
         notes = " ".join(table["notes"])
         assert "20 votes of 2 people on 10 references" in notes
-        assert "On 4 references a lead ruled; that ruling counts there in place of the votes, which all stay." in notes
+        assert (
+            "A lead decided 4 references. The lead's decision counts instead of the votes, which are all kept." in notes
+        )
     assert not [name for name, table in found.items() if "adjudication" in table["title"]], "a ruling has no board"
 
     # The queue follows the ruling too, with the lead's words; a split on which nobody ruled waits.

@@ -100,9 +100,12 @@ def test_choices_of_two_criteria_by_judges_that_say_nothing(tmp_path, monkeypatc
     assert "On choices of criterion style, like may replace people: it replaces 3 of 3 people (40 items)." in notes
     assert "On choices of criterion truth, like may not replace people: it always gives the same verdict." in notes
     assert "Agreement with people on pairs of criterion style: " in lead
-    assert "Biases found in verdicts of criterion truth: it calls ties more readily." in lead
+    assert "Biases found in verdicts of criterion truth: it gives too many ties." in lead
     assert card("tie")[0] == {"style": "no", "truth": "no"}
     answers, notes, lead = card("first")
     assert answers == {"style": "no", "truth": "no"}
     for criterion in ("style", "truth"):
-        assert f"Biases found in verdicts of criterion {criterion}: it shuns ties; it leans to the first place." in lead
+        assert (
+            f"Biases found in verdicts of criterion {criterion}: it avoids ties; it is biased towards the first shown."
+            in lead
+        )

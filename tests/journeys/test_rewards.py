@@ -458,7 +458,7 @@ def test_pictures_of_prompts_and_completions_keep_their_places(tmp_path):
         assert [entry.cases for entry in other.last_rewards] == cases
         assert len(server.asked) == 2
         for prompt, row, why in [
-            (hollow, [red], "2 place(s) for pictures, and its row 1 picture(s)"),
+            (hollow, [red], "2 places for pictures, and its row 1 picture"),
             ([{"role": "user", "content": [{"type": "video"}]}], None, "found a part of the kind 'video'"),
             ([{"role": "system", "content": "s"}], [red], "no turn of the user"),
             ("q", ["no base64!"], "a picture of a prompt is bytes, base64 or an image"),

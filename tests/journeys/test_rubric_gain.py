@@ -94,8 +94,8 @@ def by_hand(rows):
     before = np.array(list(WEIGHTS.values()))
     totals = {
         "the same judge, one overall mark": np.array([float(overall) for _, overall in marks])[held],
-        "the rubric, weights as they were": (shares @ before)[held],
-        "the rubric, weights learned": (shares @ weights)[held],
+        "the rubric with its weights": (shares @ before)[held],
+        "the rubric with learned weights": (shares @ weights)[held],
     }
     return weights, totals, people[held], np.array([item for item, _ in places])[held]
 
@@ -125,7 +125,7 @@ def test_weights_correlations_gains_and_intervals_are_those_of_other_libraries(t
         reach = stats.t.ppf(0.975, len(units) - 1) * spread
         assert (gain["value"], gain["units"]) == (pytest.approx(value, abs=1e-9), len(units))
         assert (gain["low"], gain["high"]) == (pytest.approx(value - reach), pytest.approx(value + reach))
-    assert tested["the rubric, weights learned"][1]["low"] > 0, "made so that there is something to gain"
+    assert tested["the rubric with learned weights"][1]["low"] > 0, "made so that there is something to gain"
 
 
 def test_labels_held_out_teach_nothing_and_labels_to_learn_from_do(tmp_path, server):
@@ -133,7 +133,7 @@ def test_labels_held_out_teach_nothing_and_labels_to_learn_from_do(tmp_path, ser
     weights, tested = learned(tmp_path / "plain", server, labels())
     turned, otherwise = learned(tmp_path / "turned", server, labels(turned=held))
     assert turned == weights, "what people said of items held out changes no weight"
-    name = "the rubric, weights learned"
+    name = "the rubric with learned weights"
     assert otherwise[name][0]["value"] == pytest.approx(-tested[name][0]["value"], abs=1e-9)
     few = {f"题{number}" for number in range(ITEMS) if number % 4 == 0} - held
     assert learned(tmp_path / "taught", server, labels(turned=few))[0] != weights

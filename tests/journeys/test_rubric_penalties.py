@@ -233,7 +233,7 @@ def test_required_criteria_cap_the_total_and_flaws_cost_points(tmp_path, total, 
     assert means(tables, "rubric:q") == {who: round(fmean(values), 9) for who, values in totals.items()}
     (board,) = [table for table in tables if table["source"].get("criterion") == "danger"
                 and table["name"].startswith("leaderboard")]  # fmt: skip
-    assert any("Less is better" in note for note in board["notes"]), board["notes"]
+    assert any("The lower mark wins" in note for note in board["notes"]), board["notes"]
 
 
 @pytest.mark.parametrize(

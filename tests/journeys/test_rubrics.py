@@ -260,7 +260,7 @@ def test_a_rubric_is_proposed_confirmed_and_learned_with_a_gain_on_items_held_ou
         assert weights["sharp"] > 2 * weights["红色"] > 4 * weights["round"]
         assert weights["sharp (2)"] == 0, "one that never holds counts for nothing"
         rows = {row[0]: row[1:] for row in tables["rubric test"]["rows"]}
-        gain = rows["the rubric, weights learned"][1]
+        gain = rows["the rubric with learned weights"][1]
         assert gain["low"] > 0.3
         assert gain["units"] == len(held := held_out_items(tmp_path, weights, rows))
         assert not any(f"answer-{item.removeprefix('题')}-" in shown for item in held), "nothing of the test was shown"
@@ -318,7 +318,7 @@ def held_out_items(folder, weights, rows):
             people[label["item"], label["contestants"][0]].append(label["marks"][0])
     total = [sum(weight for name, weight in weights.items() if name in texts[place].split()) for place in people]
     expected = np.corrcoef(total, [fmean(marks) for marks in people.values()])[0, 1]
-    assert abs(rows["the rubric, weights learned"][0]["value"] - expected) < 1e-9
+    assert abs(rows["the rubric with learned weights"][0]["value"] - expected) < 1e-9
     overall = [int(drawn(texts[place], "overall", ["1", "2", "3", "4", "5"])) for place in people]
     expected = np.corrcoef(overall, [fmean(marks) for marks in people.values()])[0, 1]
     assert abs(rows["the same judge, one overall mark"][0]["value"] - expected) < 1e-9

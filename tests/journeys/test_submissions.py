@@ -165,7 +165,7 @@ def test_the_history_of_ranks_and_wins_against_the_reference_by_family(tmp_path)
     page = tmp_path / "board.html"
     cli(*show, "--out", page)
     text = page.read_text(encoding="utf-8")
-    assert "How the ranks went" in text
+    assert "History of ranks" in text
     assert "Submissions in the ledger" in text
 
 

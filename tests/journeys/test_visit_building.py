@@ -100,7 +100,7 @@ def compare(site, folder, names: list[str]) -> dict[tuple[str, str, str], Counte
     )
     made = ("--items", folder / "accepted.jsonl", "--responses", folder / "answers.jsonl", "--ballot", "choice")
     said = site.people("add", "bad", "--kind", "verify", *made[:2], "--with-reference", code=2)
-    assert "a reference competes where people judge answers" in said
+    assert "a reference can compete only if people judge answers" in said
     site.people("add", "board", "--kind", "pair", *made, "--votes", 3, "--with-reference")
     cast: dict[tuple[str, str, str], Counter] = defaultdict(Counter)
     name_of = {item.question.removesuffix(" 什么？"): item.id for item in items.values()}

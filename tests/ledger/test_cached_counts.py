@@ -187,7 +187,7 @@ def test_tables_show_the_count_and_the_share_where_a_server_said_it(items):
     assert (shown["silent"]["from cache"], shown["silent"]["from cache %"]) == (None, None)
     for words in (cli("ledger", "show", "x.ledger").stdout, cli("ledger", "tables", "x.ledger").stdout):
         assert "from cache %" in words
-        assert "'-' where it did not say" in " ".join(words.split())
+        assert "'-' if it did not report them" in " ".join(words.split())
     answers = costs(cli("ledger", "tables", "x.ledger", "--json").tables["answers"])
     assert {row["contestant"].split("@")[0]: row["from cache"] for row in answers} == {
         model: None if model == "silent" else server.books[model]["cached"]

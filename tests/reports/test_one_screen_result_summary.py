@@ -73,7 +73,7 @@ def test_columns_are_dropped_before_a_name_is_cut() -> None:
 def test_numbers_are_explained_above_their_table() -> None:
     text = render_first_screen(SMALL)
     assert "\nContestants. Numbers: ratings (mean 1000), with 95 % intervals." in text
-    assert "\nJudges. Agreement: share of pairs decided as people do, ties included.\n" in text
+    assert "\nJudges. Agreement: share of pairs with people's result (win, loss or tie).\n" in text
 
 
 def test_contestants_without_judges_fit_a_screen() -> None:

@@ -182,7 +182,7 @@ def test_a_table_keeps_its_types_in_json_and_speaks_chinese_after_it():
         (c.key, c.kind, c.better, c.is_data_label) for c in rich().typed_columns
     ]
     shown = localise_table(table, "zh")
-    assert shown.title == "谁胜过谁，研究：一，标准：流畅，来自选择"
+    assert shown.title == "选手之间的胜负，研究：一，标准：流畅，来自选择"
     assert shown.columns == ("选手", "judge", "裁决类型", "score:1-5 平均分", "Kendall 相关", "Kendall 相关的标准差")
     assert [row[0] for row in shown.rows] == ["rating", "3 组平均"]
     assert [row[2] for row in shown.rows] == ["配对", "no word of ours"]
@@ -197,7 +197,9 @@ def test_charts_find_their_columns_under_any_label():
     alt = drawn.alt.translate_with(language_messages("zh")) if isinstance(drawn.alt, Note) else drawn.alt
     assert "带区间的点：各选手的score:1-5 平均分，共 1 行；从 rating 3 到 rating 3" in alt
     assert "score:1-5 平均分" in str(drawn.spec)
-    assert build_chart(rich()).alt.startswith("Who beats whom in 一 on 流畅, from choices. Dots with intervals:")
+    assert build_chart(rich()).alt.startswith(
+        "Wins between contestants in 一 on 流畅, from choices. Dots with intervals:"
+    )
 
 
 def test_a_chart_puts_the_better_end_first():

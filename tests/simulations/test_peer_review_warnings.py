@@ -18,7 +18,11 @@ from tests.simulations.records import at_most, logistic, show
 SIZE = 6
 NAMES = [f"model-{letter}" for letter in "abcdef"]
 FAMILIES = {name: f"family {number // 2}" for number, name in enumerate(NAMES)}
-LONGER, OWN, EACH_OTHER = "longer answers win", "one's own family wins", "two reviewers favour each other"
+LONGER, OWN, EACH_OTHER = (
+    "longer answers win",
+    "answers of the reviewer's family win",
+    "two reviewers prefer each other",
+)
 
 
 def review(

@@ -58,7 +58,7 @@ def half_widths(seed: int, pairs: int, rho: float, votes: int) -> list[float]:
 def widths(runs: int, pairs: int, rho: float, width: float) -> tuple[float, float]:
     """Half width after the votes that `power` names: the mean, and the mean of the widest on each board."""
     table = power("--contestants", 4, "--pairs", pairs, "--rho", rho, "--width", width)
-    votes = table[f"votes to ±{width:g} points for everybody"][1]
+    votes = table[f"votes to ±{width:g} points for all contestants"][1]
     halves = np.array([half_widths(seed, pairs, rho, votes) for seed in range(runs)])
     return float(halves.mean()), float(halves.max(axis=1).mean())
 
@@ -91,7 +91,7 @@ def detected(runs: int, strengths: list[float], pairs: int, rho: float, votes: i
 def smallest_difference(runs: int, votes: int, pairs: int, rho: float) -> float:
     """Detection rate of a difference of the size that `power` calls the smallest told by this number of votes."""
     table = power("--contestants", 3, "--pairs", pairs, "--rho", rho, "--votes", votes)
-    gap = table[f"smallest difference told by {votes:,} votes"][1] / POINTS
+    gap = table[f"smallest difference found with {votes:,} votes"][1] / POINTS
     return detected(runs, [gap / 2, -gap / 2, 0.0], pairs, rho, votes)
 
 

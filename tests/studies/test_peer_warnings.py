@@ -24,9 +24,9 @@ SIMULATIONS = {
     "colluders": SimulationSetting(length=0, length_spread=0.5, families=True, colluders=2),
 }
 PLANTED = {
-    "own family": "one's own family wins",
+    "own family": "answers of the reviewer's family win",
     "shared length": "longer answers win",
-    "colluders": "two reviewers favour each other",
+    "colluders": "two reviewers prefer each other",
 }
 
 

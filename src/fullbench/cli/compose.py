@@ -132,7 +132,7 @@ def rewrite(
     rewriters = [judge_contestant_and_benchmark_specs.contestant_from_spec(spec) for spec in models]
     source_items = list(read_items(items))
     if skipped_count := len(source_items) - len(rewordable_items(source_items)):
-        print_message(f"{skipped_count} item(s) not reworded: dialogues, or pictures between texts.")
+        print_message(f"{skipped_count} items not reworded: dialogues, or pictures between texts.")
     prompt_language = parse_language(language) if language else None
     shared_budget = call_and_cost_plan.check_keys_and_budget(rewriters, calls.budget)
     specs_by_name = {model.name: spec for model, spec in zip(rewriters, models, strict=True)}

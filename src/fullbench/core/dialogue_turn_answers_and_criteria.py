@@ -145,7 +145,7 @@ def check_answers_by_turn(items: Sequence[Item], responses: Sequence[Response]) 
             turn_count = len(open_turns(item))
             raise InputError(
                 f"verdicts on each turn need an answer to each turn: item {item.id!r} has {turn_count} turns to "
-                f"answer, and the response of {response.contestant!r} has {len(response.parts)} part(s); give `turns`, "
+                f"answer, and the response of {response.contestant!r} has {len(response.parts)} parts; give `turns`, "
                 f"a list of {turn_count} answers"
             )
 

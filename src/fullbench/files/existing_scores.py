@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -83,6 +83,11 @@ def existing_verdicts(
     if label_source is not None:
         existing.labels += verdicts_in(label_rows_by_line, label_source[0], ballot=ballot)
     return existing
+
+
+def has_verdict_columns(columns: Collection[str]) -> bool:
+    """Return True if a table with these columns can be read as verdicts that exist already."""
+    return all({*names}.intersection(columns) for names in _NEEDED.values())
 
 
 def _refuse_missing_columns(path: Path, rows: Sequence[tuple[int, Mapping[str, Any]]]) -> None:

@@ -227,7 +227,7 @@ def _parse_reference(fields: Fields, item: Item) -> str | None:
     if len(texts) != turn_count:
         raise fields.error(
             f"'reference' is a text, or a list with one for each turn to answer; found {len(texts)} for {turn_count} "
-            "turn(s)"
+            "turns"
         )
     return join_references(texts)
 

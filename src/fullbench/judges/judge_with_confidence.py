@@ -80,7 +80,7 @@ class ConfidentJudge(PromptedJudge):
         ):
             raise InputError(
                 f"marks=expected are for one response on a scale with at most {_MOST + 1} whole numbers, such as "
-                f"--ballot real:1-5; found {form.spec} with {len(case.responses)} response(s)"
+                f"--ballot real:1-5; found {form.spec} with {len(case.responses)} responses"
             )
         return super().abstention_reason(case)
 

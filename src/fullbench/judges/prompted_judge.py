@@ -35,6 +35,7 @@ from fullbench.judges.reply_reader_that_ignores_quoted_prompt_texts import (
 )
 from fullbench.judges.scorers.safe_picture_decoding import broken_reason
 from fullbench.models.response_fences_and_parser import fence_responses, response_parts
+from fullbench.number_agreement import agree_with_one
 from fullbench.parsing.random_check_codes import asking
 from fullbench.parsing.verdict_json_schema import ruling_schema
 
@@ -279,7 +280,7 @@ class PromptedJudge:
             and case.item.pictures
             and len(case.item.captions) < len(case.item.pictures)
         ):
-            return f"{len(case.item.pictures)} picture(s), {len(case.item.captions)} description(s)"
+            return agree_with_one(f"{len(case.item.pictures)} pictures, {len(case.item.captions)} descriptions")
         pictures = response_pictures(case)
         if self.picture_mode != "image" and pictures:
             return "the responses are pictures, and this judge sees none"

@@ -27,6 +27,7 @@ from fullbench.models.model_settings import Key, Limits, Sampling
 from fullbench.models.net import error_meanings
 from fullbench.models.net.budget_reservations import CallBudget, current_budget, expected_price
 from fullbench.models.net.cancellation import HALT_SECONDS, current_stop_check
+from fullbench.models.net.rate_limits import current_call_limit
 from fullbench.models.net.retries import GARBLED_TRIES, RATE_LIMITED, Tries, prompt_failure_kind, retry_delay
 from fullbench.models.net.server_rates_and_circuit_breakers import Gate, Provider, get_provider
 from fullbench.models.wire.reply_parsing import Trouble, UsageCounter, read_payload
@@ -239,11 +240,11 @@ class LiteLLMModel:
 
     def _replies(self, caller: _Caller, source: Iterator[Prompt]) -> Iterator[Reply]:
         running: set[Future[Reply]] = set()
-        width = self.limits.concurrency or WIDTH
+        width, call_limit = self.limits.concurrency or WIDTH, current_call_limit()
         with ThreadPoolExecutor(width) as pool:
             try:
                 while True:
-                    free = 0 if caller.fatal_error else width - len(running)
+                    free = 0 if caller.fatal_error else max(0, min(width, call_limit()) - len(running))
                     running.update(pool.submit(caller, prompt) for prompt in islice(source, free))
                     if not running:
                         break

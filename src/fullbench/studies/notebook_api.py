@@ -521,6 +521,7 @@ def report(
     corrected: bool = False,
     strong: float = 1.0,
     seed: int = 0,
+    quiet: bool = False,
 ) -> Tables:
     """Return the tables of `fullbench report`: leaderboards, agreement, consistency, unusable verdicts and cost.
 
@@ -536,13 +537,14 @@ def report(
         corrected: puts leaderboards corrected by people's votes first.
         strong: weight of the strongest preference of a graded choice (`choice:5`) in ratings.
         seed: seed of resampled intervals.
+        quiet: hides warnings about the data. There is no progress to hide.
     """
     if items is not None:
         loaded_items = items_of(_list_if_iterator(items))
         inputs = _imported_inputs(
             loaded_items, responses_of(_list_if_iterator(responses), loaded_items), verdicts, labels, ballot
         )
-        for sentence in inputs.messages:
+        for sentence in () if quiet else inputs.messages:
             warnings.warn(sentence, DataWarning, stacklevel=3)
         verdicts = inputs.record()
     if isinstance(verdicts, Record):
@@ -569,7 +571,14 @@ def report(
 
 
 @explain_arguments
-def card(verdicts: Record | LedgerOrPath, judge: str, *, people: str = PEOPLE, seed: int = 0) -> cards.Card:
+def card(
+    verdicts: Record | LedgerOrPath,
+    judge: str,
+    *,
+    people: str = PEOPLE,
+    seed: int = 0,
+    quiet: bool = False,  # noqa: ARG001 - as in `judge`, `run` and `report`, so that one set of options fits all
+) -> cards.Card:
     """Return the card of a judge: agreement with people, biases, consistency, cost.
 
     Args:
@@ -577,6 +586,7 @@ def card(verdicts: Record | LedgerOrPath, judge: str, *, people: str = PEOPLE, s
         judge: name of the judge, or a unique prefix of it.
         people: name under which people's votes are stored.
         seed: seed of resampled intervals.
+        quiet: accepted as in the other functions. A card shows no progress and no warnings.
     """
     if isinstance(verdicts, Record):
         names = record_display_names(verdicts)

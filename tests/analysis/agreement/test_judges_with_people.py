@@ -245,7 +245,7 @@ def test_one_item_gives_values_without_intervals_and_a_mean_over_groups_leaves_i
     assert [str(row[1]) for row in table.rows] == ["big", "s0", "s1", "mean of 2"]
     assert table.rows[3][2].value == pytest.approx((table.rows[1][2].value + table.rows[2][2].value) / 2)
     assert table.rows[0][2].why == ONE_ITEM
-    assert [note for note in table.notes if "1 of one stand apart" in note]
+    assert [note for note in table.notes if "1 group of one item" in note]
 
 
 def test_intervals_of_rankings_stay_on_their_scale_where_ranks_are_shared():

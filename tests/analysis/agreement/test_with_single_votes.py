@@ -53,7 +53,7 @@ def test_the_report_has_the_table_and_counts_the_splits():
     heard, said = record()
     (table,) = (table for table in standard_verdict_tables.verdict_tables(heard) if table.name == "votes")
     split = sum(len(set(votes)) > 1 for _, votes in said.values())
-    assert table.notes[-1].startswith(f"{split} of 12 such responses have votes that differ")
+    assert table.notes[-1].startswith(f"{split} of 12 such responses have different votes")
 
 
 def test_one_vote_each_says_nothing_of_people():

@@ -70,7 +70,7 @@ def test_a_fair_judge_is_not_accused():
     assert len(asked) == 10
     one_vote = {finding.metric for finding in asked if "needs at least two votes per response" in finding.says}
     assert one_vote == {"marks for twice the words", "extra marks for its own"}
-    assert all("no bias is shown" in finding.says for finding in asked if finding.metric not in one_vote)
+    assert all("no bias is found" in finding.says for finding in asked if finding.metric not in one_vote)
     assert heard["changed by a swap"].value.value < 0.5
 
 
@@ -79,7 +79,7 @@ def test_a_liking_for_the_first_place():
         return (1.0, 0.0) if isinstance(case.ballot, Choice) and rng.random() < 0.7 else fair(case, worth, rng)
 
     heard = found(rule)
-    assert "leans to the first place" in heard["first shown wins"].says
+    assert "biased towards the first shown" in heard["first shown wins"].says
     assert heard["first shown wins"].value.value > 0.75
     assert heard["changed by a swap"].value.value > 0.4
     assert "0 times the second" in heard["changed by a swap"].says
@@ -101,7 +101,7 @@ def test_what_a_swap_changes_is_told_in_parts_that_add_up():
     tied = sum(0 in pair and pair != [0, 0] for pair in pairs)
     assert min(first, second, tied) > 0
     changed = first + second + tied
-    assert f"{changed} of its {len(pairs)} rulings change ({changed / len(pairs):.0%})" in says
+    assert f"{changed} of {len(pairs)} verdicts change ({changed / len(pairs):.0%})" in says
     assert f"{first} times the first shown won both times, {second} times the second, and {tied} times" in says
 
 
@@ -128,10 +128,10 @@ def test_a_liking_for_long_answers_and_high_scores():
     heard = found(rule)
     assert heard["correlation with words"].value.low > heard["correlation with words"].people.high
     assert heard["marks for twice the words"].is_flagged
-    assert "long answers gain" in heard["marks for twice the words"].says
+    assert "biased towards long answers" in heard["marks for twice the words"].says
     assert heard["marks for twice the words"].value.value == pytest.approx(0.6, abs=0.25)
     assert "lenient" in heard["mean shift"].says
-    assert "crowds the top" in heard["share of 4 and 5"].says
+    assert "uses the top marks too often" in heard["share of 4 and 5"].says
 
 
 def test_a_judge_that_gives_the_same_to_all_uses_fewer_marks():
@@ -189,9 +189,9 @@ def test_favour_for_its_own():
         return fair(case, worth + mine, rng)
 
     heard = found(rule, own_contestants=["a"])
-    assert "it favours its own" in heard["extra marks for its own"].says
+    assert "it is biased towards its own family" in heard["extra marks for its own"].says
     assert heard["extra marks for its own"].value.value == pytest.approx(1.2, abs=0.4)
-    assert "it favours its own" in heard["own answers preferred"].says
+    assert "it is biased towards its own family" in heard["own answers preferred"].says
     assert "extra marks for its own" not in found(rule)
 
 
@@ -331,6 +331,6 @@ def test_length_in_pairs_is_what_a_regression_by_hand_says(raters):
         assert finding.is_flagged == (loves > 0)
         if loves:
             assert finding.value.value > 0.08
-            assert "long answers gain" in finding.says
+            assert "biased towards long answers" in finding.says
             points = f"{100 * finding.value.value:+.0f} points"
             assert points in finding.says

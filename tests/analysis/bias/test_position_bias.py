@@ -58,7 +58,7 @@ def test_both_orders_alone_show_the_bias_and_the_numbers_are_those_of_a_loop():
     record = world(1, lean=0.6)
     found = findings(record)["first shown wins"]
     assert found.is_flagged
-    assert "leans to the first place" in found.says
+    assert "biased towards the first shown" in found.says
     assert found.people is None
     by_item = {}
     for verdict in record:
@@ -79,7 +79,7 @@ def test_both_orders_alone_show_the_bias_and_the_numbers_are_those_of_a_loop():
 def claims_of_cards(runs, items, **options):
     """How often the card's first sentences say that the judge leans to a place."""
     leads = [build_card(world(seed, items, **options), "judge").lead for seed in range(runs)]
-    return float(np.mean(["leans to the" in lead for lead in leads]))
+    return float(np.mean(["biased towards the" in lead for lead in leads]))
 
 
 def test_cards_with_scores_and_votes_find_it_too():

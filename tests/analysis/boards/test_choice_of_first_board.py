@@ -103,7 +103,7 @@ def test_people_have_one_rule_on_all_boards():
         for name in NAMES:
             row = next(row for row in board.standings.rows if row[1] == name)
             assert (alone[name], won[name]) == (board.rating_of(name), row[3])
-        assert any("several votes count as one: the majority" in note for note in corrected.notes)
+        assert any("Several votes count as one: the majority" in note for note in corrected.notes)
     means = list(corrected_boards(record, rule="mean"))
     assert any("the mean" in note for note in means[0].notes)
     assert "(rule for several votes: mean)" in means[0].tables()[0].title

@@ -113,7 +113,9 @@ def test_a_contestant_against_itself_is_set_aside_and_counted():
     record = Record((ruled("i", "a", "a", "tie"), *both("i", "a", "b", "a", "a")))
     assert (outcomes(record), build_matches(record).set_aside) == ([1.0], 1)
     (board,) = build_boards(record)
-    assert any(note.startswith("1 verdict that shows a contestant beside itself") for note in board.standings.notes)
+    assert any(
+        note.startswith("Excluded: 1 verdict that compares a contestant with itself") for note in board.standings.notes
+    )
 
 
 @pytest.fixture
@@ -162,7 +164,7 @@ def test_families_are_a_heat_map_and_an_unknown_reference_is_refused(record):
 def test_a_family_without_a_match_is_named(record):
     more = {**record.items, "z": Item.ask("z", "?", tags={"family": "lonely"})}
     table = family_win_table(Record(record.verdicts, more, record.responses), build_matches(record), "family")
-    assert table.notes == ["No match was settled in: lonely."]
+    assert table.notes == ["No match was decided in: lonely."]
 
 
 def test_style_says_what_length_is_worth(record):

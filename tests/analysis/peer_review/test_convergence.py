@@ -99,7 +99,7 @@ def test_starts_that_settle_elsewhere_are_counted_beside_the_ranking_and_the_cur
     curve = named(shown, "nearing")
     assert curve.column("pearson")[-1] == pytest.approx(np.mean(correlations), abs=1e-4)
     assert curve.column("least pearson")[-1] == pytest.approx(min(correlations), abs=1e-4)
-    said = f"{others} of 64 starts end at other scores, up to {away.max():.2g} away"
+    said = f"{others} of 64 starts end at other scores, up to {away.max():.2g} apart"
     assert [said in note for note in curve.notes] == [True]
     assert sum(said in note for note in ranking.notes) == 1
 

@@ -78,7 +78,7 @@ def test_a_part_that_is_missing_gives_its_weight_to_the_others():
     notes = next(
         table for table in build_peer_review_tables(record(2, correlation=False)) if table.name == "ranking"
     ).notes
-    assert "correlation: not known for 24 of 24 reviews; the other parts take its weight." in notes
+    assert "correlation: unknown for 24 of 24 reviews. The other parts take its weight." in notes
     with pytest.raises(InputError, match="a score has the parts"):
         with_it.points({"beauty": 1.0})
 
@@ -225,9 +225,9 @@ def test_the_ranking_says_which_neighbours_are_not_told_apart():
     def notes(found):
         return " ".join(next(table for table in build_peer_review_tables(found) if table.name == "ranking").notes)
 
-    assert "No two neighbours' intervals overlap." in notes(record())
+    assert "No intervals of neighbours overlap." in notes(record())
     even = record(criteria=(CORRECTNESS,), correlation=False, wrong=("bee", "dog"))
-    assert "the order may be the other way round" in notes(even)
+    assert "the order of these may be reversed" in notes(even)
 
 
 def test_rulings_that_nobody_could_read_are_a_sentence():
@@ -236,13 +236,13 @@ def test_rulings_that_nobody_could_read_are_a_sentence():
         Verdict(v.case, v.judge, v.item, v.contestants, v.ballot, v.criterion, fault="unreadable") for v in whole
     )
     made = {table.name: table for table in build_peer_review_tables(Record(unread, whole.items, whole.responses))}
-    assert made["left out"].rows == [["ranking", "none of 48 rulings could be read: see the unusable verdicts"]]
+    assert made["left out"].rows == [["ranking", "none of 48 verdicts could be read: see the unusable verdicts"]]
 
 
 def test_the_counts_of_one_criterion_are_a_heat_map():
     made = {table.name: table for table in build_peer_review_tables(record(6, wrong=("dog",)))}
     drawn = build_chart(made["biases"])
-    assert drawn.alt.startswith("Whether wrong reviews lean one way. Heat map")
+    assert drawn.alt.startswith("Bias of wrong reviews. Heat map")
     assert "Curves: value over round" in build_chart(made["convergence"]).alt
     assert "Curves: value over pictures" in build_chart(made["sizes"]).alt
     assert "Bars: pearson by parts" in build_chart(made["ablation"]).alt

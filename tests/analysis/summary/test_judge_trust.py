@@ -34,9 +34,9 @@ def test_each_rule_gives_its_word_and_reason() -> None:
         "noisy": "use with care",
     }
     assert trusts["sharp"].why == ""
-    assert trusts["always-first"].why == "not better than a constant verdict"
+    assert trusts["always-first"].why == "no better than always the same verdict"
     assert "prefers the first shown" in trusts["first-lover"].why
-    assert trusts["half-mute"].why.endswith("% unusable")
+    assert trusts["half-mute"].why.endswith("% unusable verdicts")
     assert trusts["noisy"].why.startswith("agrees less than people")
     gap = trusts["sharp"].gap
     assert gap is not None

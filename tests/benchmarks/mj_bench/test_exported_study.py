@@ -109,7 +109,7 @@ def test_a_study_of_the_released_data_needs_nothing_else(cli, released):
     assert "the picture has no bytes" in out
     assert "human" in out
     page = (released / "r.html").read_text(encoding="utf-8")
-    assert "What was odd in the data" in page
+    assert "Irregularities in the data" in page
 
 
 def test_hostile_pictures_are_faults_of_their_cases_and_the_rest_is_judged(cli, tmp_path):

@@ -144,7 +144,7 @@ def test_scores_below_zero_leave_their_item_out_and_the_table_says_so(people):
     assert row["GES by item"] == pytest.approx(fmean(map(ges, kept)))
     assert row["ACC by item"] == pytest.approx(fmean(map(acc, works.values())))
     for name in ("evenness", "axes"):
-        assert any("1 of 7 items is left out, such as 'work 3'" in note for note in made[name].notes)
+        assert any("1 of 7 items is left out, for example 'work 3'" in note for note in made[name].notes)
 
 
 @pytest.fixture(scope="module")

@@ -156,4 +156,4 @@ def test_figures_agree_to_the_digits_that_each_was_printed_with(made):
     done = CliRunner().invoke(app, ["reproduce", "upme_tables", "--data", str(SHARED / "upme_tables")])
     assert done.exit_code == 0
     # Only 0.59696 does not follow from its chi-square, which is printed with three decimals.
-    assert "7 of 8 printed figures agree with ours to the last digit printed." in done.output
+    assert "7 of 8 printed numbers agree with ours to the last printed digit." in done.output

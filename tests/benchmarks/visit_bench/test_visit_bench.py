@@ -69,7 +69,7 @@ def test_the_sample_s_tables_tell_the_planted_order(record: Record):
     tables = {table.title: table for table in visit_bench.tables(record)}
     board = tables["Leaderboard by reference (rule for two orders: both-agree)"]
     assert board.column("contestant")[:2] == ["reference", "careful"]
-    assert tables["Judges beside the majority of people"].chart is not None
+    assert tables["Judges compared with the majority of people"].chart is not None
     assert any(table.chart and table.chart["kind"] == "heat" for table in tables.values())
 
 

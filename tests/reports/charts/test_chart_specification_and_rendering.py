@@ -94,7 +94,7 @@ def test_dots_lie_where_the_values_are():
 def test_a_radar_draws_whole_rows_on_its_spokes():
     table = PROFILE
     drawn = build_chart(table)
-    assert drawn.alt.endswith("Radar of 2 rows over 3 figures; the outer ring is 8.")
+    assert drawn.alt.endswith("Radar of 2 rows over 3 metrics; the outer ring is 8.")
     points = {(row["group"], row["order"]): row for row in drawn.spec["data"]["values"]}
     assert {name for name, _ in points} == {"glm", "qwen"}
     assert points["glm", 0]["x"] == pytest.approx(0)
@@ -136,7 +136,7 @@ def test_quadrants_have_their_names_and_a_figure_without_bound_stands_at_the_upp
     assert left[1] < last[1]
     assert 0 < places["rock (∞)"][1] < min(down for name, (_, down) in places.items() if name in hint["corners"])
     assert not any(name.startswith("control") for name in places), "what has no figure across has no place"
-    assert drawn.alt.endswith("3 rows, with lines between four quadrants; 1 at the upper edge without bound.")
+    assert drawn.alt.endswith("3 rows, with lines between four quadrants; 1 without an upper bound.")
     alone = build_chart(Table("q", "Q", QUADRANTS.columns, (("rock", 5.5, "∞"),), chart={**hint, "split": (5.0, None)}))
     assert "rock (∞)" in texts(alone)
     assert localise_table(table, "zh").chart["corners"][0] == "又好又稳"

@@ -176,7 +176,7 @@ def test_points_need_not_sum_to_one():
 
 
 def test_bad_input_is_refused_in_a_sentence():
-    with pytest.raises(Undefined, match="nobody reviewed anybody"):
+    with pytest.raises(Undefined, match="there are no reviews"):
         Peers.from_reviews([], [], [], [])
     with pytest.raises(ValueError, match="one length"):
         Peers.from_reviews([0], [1], [2], [1, 0])

@@ -95,7 +95,7 @@ def test_the_command_answers_before_and_after_the_first_votes(tmp_path, monkeypa
     room = 900 / 1.959964**2 - spread[0, 0] * 0.36 / 4000
     assert helped == np.ceil(spread[0, 0] * 0.64 / room)
     assert saved == pytest.approx(1 - helped / alone)
-    gap, less, _ = table["smallest difference told by 500 votes"]
+    gap, less, _ = table["smallest difference found with 500 votes"]
     assert gap == pytest.approx((1.959964 + 0.8416212) * (2 * spread[0, 0] - 2 * spread[0, 1]) ** 0.5 / 500**0.5)
     assert less == pytest.approx(gap * (1 - 0.36 * (1 - 500 / 4000)) ** 0.5)
     draw = random.Random(3)
@@ -112,7 +112,7 @@ def test_the_command_answers_before_and_after_the_first_votes(tmp_path, monkeypa
                     ledger.add(case, Verdict.from_case(case, "human", (1.0, 0.0) if agrees else (0.0, 1.0), rater="安"))
     seen_now = stdout_of("power", "--between", "alpha,伽马", "--width", 40, "--json")
     (table,) = json.loads(seen_now)
-    assert table["notes"][0] == "From 90 votes and 600 pairs that judges ruled on."
+    assert table["notes"][0] == "From 90 votes and 600 pairs that judges judged."
     answers = cells(seen_now)
     alone, helped, saved = answers["votes to ±40 points for everybody"]
     assert helped < alone

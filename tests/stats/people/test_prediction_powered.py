@@ -103,11 +103,11 @@ def test_where_people_voted_on_everything_their_votes_stand():
 
 
 def test_what_cannot_be_is_refused():
-    with pytest.raises(Undefined, match="nobody voted"):
+    with pytest.raises(Undefined, match="no human votes"):
         corrected_mean([NAN, NAN], [0, 1])
     with pytest.raises(ValueError, match="above 0 and at most at 1"):
         corrected_mean([1, 0], [0, 1], probability=[0.0, 0.5])
-    with pytest.raises(Undefined, match="nobody voted"):
+    with pytest.raises(Undefined, match="no human votes"):
         corrected_ratings([0, 1], [2, 2], [NAN, NAN], [1, 0])
     alone = corrected_mean([1.0, 1.0, NAN], [1, 0, 1], cluster=["a", "a", "b"])
     assert alone.corrected_estimate.why == "one item"

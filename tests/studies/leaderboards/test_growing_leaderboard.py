@@ -232,7 +232,7 @@ def test_the_command_adds_a_model_and_shows_the_board(tmp_path: Path, monkeypatc
     hopeful = ["leaderboard", "add", "offline:echo", *call[5:], "--dry-run", "--json"]
     forecast = json.loads(CliRunner().invoke(app, hopeful).stdout)[0]
     assert [row[3] for row in forecast["rows"]] == [8, 2 * (8 * 3 + 4), 8 + 2 * (8 * 3 + 4)]
-    assert "stand in" in forecast["notes"][-1]
+    assert "are used for the plan" in forecast["notes"][-1]
     for _ in range(2):
         made = CliRunner().invoke(app, [*call, "--out", "board.json"])
         assert made.exit_code == 0, made.output

@@ -136,10 +136,10 @@ def test_cases_are_withheld_until_the_end(app, organiser, settings):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"items": [{"id": "q0", "question": "?", "pictures": ["../../../etc/passwd"]}]}, "which was not sent along"),
-        ({"items": [{"id": "q0", "question": "?", "image": "/etc/hostname"}]}, "which was not sent along"),
+        ({"items": [{"id": "q0", "question": "?", "pictures": ["../../../etc/passwd"]}]}, "which was not uploaded"),
+        ({"items": [{"id": "q0", "question": "?", "image": "/etc/hostname"}]}, "which was not uploaded"),
         ({"items": [{"id": "q0", "turns": '[{"role":"user","parts":[{"picture":"/etc/hostname"}]}]'}]}, "as a text"),
-        ({"items": [{"id": "q0", "turns": [{"role": "user", "parts": [{"picture": "/x"}]}]}]}, "not sent along"),
+        ({"items": [{"id": "q0", "turns": [{"role": "user", "parts": [{"picture": "/x"}]}]}]}, "not uploaded"),
         ({"answers": [{"item": "q9", "contestant": "x", "text": "?"}]}, "not among"),
         ({"votes": "0"}, "1 to 100"),
         ({"kind": "score", "ballot": "choice"}, "score"),
@@ -190,7 +190,7 @@ def test_from_a_ledger(database, tmp_path):
         assert "hidden-judge" not in page.text
         digest = page.text.split("/pictures/")[1][:64]
         assert ann.get(f"/pictures/{digest}").status_code == 200
-        left_out = "1 verdict whose text is numbers alone" in organiser.get(made.headers["location"]).text
+        left_out = "1 verdict with numbers as" in organiser.get(made.headers["location"]).text
         assert left_out is (kind == "agree")
     named = {"csrf": organiser.token(), "name": "named", "kind": "agree", "judges": "a-metric"}
     made = organiser.post("/organise/new", data=named, files={"x": b""})

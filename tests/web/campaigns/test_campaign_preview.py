@@ -50,7 +50,7 @@ def test_a_sketch_keeps_no_study_and_says_what_is_wrong(app, organiser):
     assert "<dd>3</dd>" in page  # tasks
     assert "<dd>6</dd>" in page  # votes
     files = {"items": ("items.jsonl", lines([{"id": "q", "question": "?", "pictures": ["away.png"]}]))}
-    assert "which was not sent along" in organiser.post("/organise/new/sketch", data=fields, files=files).text
+    assert "which was not uploaded" in organiser.post("/organise/new/sketch", data=fields, files=files).text
     with read_transaction(app.state.engine) as connection:
         assert connection.execute(select(func.count()).select_from(studies)).scalar_one() == 0
 
@@ -213,7 +213,7 @@ def test_pictures_are_matched_by_the_last_part_of_their_path(organiser):
     assert "<img" in shown
     assert "<dd>2</dd>" in shown  # tasks
     assert "Two pictures in different folders have the same file name" in preview("one/a.png", "two/a.png")
-    assert "which was not sent along" in preview("a.png", "pictures/c.png")
+    assert "which was not uploaded" in preview("a.png", "pictures/c.png")
 
 
 def test_the_preview_follows_while_somebody_types(live, browser):

@@ -89,7 +89,7 @@ def test_who_knows_an_id_does_not_work_in_its_place(engine):
         with pytest.raises(InputError, match="in another browser"):
             arrive(connection, study, link, "ann", own)
         assert arrive(connection, study, link, "ann", fresh).id == ann.id
-        with pytest.raises(InputError, match="nobody came to this campaign with the id 'eve'"):
+        with pytest.raises(InputError, match="no annotator of this campaign has the id 'eve'"):
             group_links.release_id(connection, study, "eve")
         open_secret = group_links.create_group_link(
             connection, study, max_people=5, days=1, each=2, code="", any_browser=True

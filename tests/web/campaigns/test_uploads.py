@@ -91,7 +91,7 @@ def test_names_stay_inside(organiser, name):
         ({"../items.jsonl": b"{}"}, "plain name"),
         ({"a/items.jsonl": b"{}", "b/items.jsonl": b"{}"}, "found 2"),
         ({"readme": b"x", "other": b"y"}, "found 0"),
-        ({"items.jsonl": lines([{"id": "q", "question": "?", "pictures": ["../../../etc/passwd"]}])}, "not sent along"),
+        ({"items.jsonl": lines([{"id": "q", "question": "?", "pictures": ["../../../etc/passwd"]}])}, "not uploaded"),
         ({"items.jsonl": b"{"}, "is not JSON"),
     ],
 )

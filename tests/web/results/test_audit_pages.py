@@ -42,7 +42,7 @@ def test_a_card_of_an_audit_begins_with_its_verdict_and_leads_to_its_cases(tmp_p
         judge_cards.refresh_cards(engine, ledger)
     with read_transaction(engine) as connection:
         card, _ = judge_cards.find_card(connection, "audit-quick-0", judge.name)
-        assert card.lead.startswith("There is no sign that it looks at the picture")
+        assert card.lead.startswith("There is no sign that it uses the picture")
         assert [title for title, _ in card.sections][:5] == ["Picture use", "Knows", "Steady", "Biases", "Fooled"]
         by_name = {linked.table.name: linked for _, some in card.sections for linked in some}
         fooled = by_name["fooled"]
@@ -67,7 +67,7 @@ def test_a_board_of_audited_judges_is_published_with_badges_and_every_figure_lea
         ledger.flush()
         static_site.export_site(ledger, tmp_path / "site", static_site.SiteOptions(cases=30, charts=False))
     page = (tmp_path / "site" / "judges.html").read_text(encoding="utf-8")
-    for words in ("Audited judges", "Cards side by side", "picture use index", *(judge.name for judge in two)):
+    for words in ("Audited judges", "Cards compared", "picture use index", *(judge.name for judge in two)):
         assert words in page
     hrefs = {unescape(href) for href in re.findall(r'href="(verdicts\.html\?[^"]+)"', page)}
     for judge in two:
@@ -111,10 +111,10 @@ def test_badges_and_seams_are_served_and_a_seam_appears_while_the_site_runs(tmp_
         assert page(f"/judges/{judge_name('nobody')}/badge.svg")[0] == 404
         boards = [f"/boards/{board_name('matches', name, 'overall')}" for name in ("old", "new")]
         until(lambda: all(page(place)[0] == 200 for place in boards))
-        assert not any("A seam runs here" in page(place)[2] for place in boards)
+        assert not any("The judge changes here" in page(place)[2] for place in boards)
         done = CliRunner().invoke(app, ["audit", "replace", "old", "new", "--ledger", str(path), "--study", "matches"])
         assert done.exit_code == 0, done.output
-        until(lambda: all("A seam runs here: new succeeds old" in page(place)[2] for place in boards))
+        until(lambda: all("The judge changes here: new replaces old" in page(place)[2] for place in boards))
         assert "new on the scale of old" in page(boards[0])[2]
     finally:
         live.process.terminate()

@@ -82,7 +82,7 @@ def test_from_a_number_to_exactly_its_cases_and_to_the_pixels(served, tab, axe):
     tab.wait_for_load_state("networkidle")
     accessible(tab, axe)
     charts(tab)
-    links = numbers(tab, "Who beats whom, from choices")
+    links = numbers(tab, "Wins between contestants, from choices")
     assert len(links) > 8
     for href, n in links[:4]:
         tab.goto(href)

@@ -83,8 +83,8 @@ def test_a_board_tells_how_its_ranks_went(app, viewer):
         assert [place for place, _ in sorted(standing)] == list(range(1, len(expected) + 1))
     assert {row[0]: row[2] for row in table.rows} == {1: "one, two, 早", 2: "strong", 3: "late"}
     page = viewer.get(ServedPageUrls().board(name)).text
-    assert "How the ranks went, by judge" in page
-    assert "After each day on which a contestant was new" in page
+    assert "History of ranks, by judge" in page
+    assert "After each day with a new contestant" in page
     (drawn,) = re.findall(
         r'<div class="chart values" role="group" aria-label="[^"]*Curves.*?</figure>', page, re.DOTALL
     )

@@ -160,7 +160,7 @@ def test_figures_by_tag_are_gone_when_people_begin_to_judge(shown, viewer):
         add_tasks(connection, made, [pair(item) for item in items])
     now = viewer.get(board).text
     assert (by_task in now, again in now) == (False, True)
-    assert "Who beats whom" in now
+    assert "Wins between contestants" in now
     assert "data-tip" not in viewer.get("/?task=task:counting").text
     catalogue_board_and_page_updater.update_catalogue(shown.state.engine, shown.state.ledger)
     later = viewer.get(board).text

@@ -106,7 +106,7 @@ def test_the_copy_opens_from_disk(copy, tab, axe):
     accessible(tab, axe)
     charts(tab)
     board = numbers(tab, "Leaderboard by steady, from choices")
-    closer = numbers(tab, "Who beats whom, from choices") + numbers(tab, "Won, by task, from choices")
+    closer = numbers(tab, "Wins between contestants, from choices") + numbers(tab, "Won, by task, from choices")
     assert len(board + closer) > 20
     tab.locator(".as-chart > summary").first.click()
     drawn = tab.get_by_role("link", name="Open it large").first.evaluate("link => link.href")
@@ -135,8 +135,8 @@ def test_the_copy_opens_from_disk(copy, tab, axe):
     tab.goto((copy.folder / "judges.html").as_uri())
     follow(tab, tab.locator("ol.judged").get_by_role("link", name="first-lover").first)
     accessible(tab, axe)
-    standing = numbers(tab, "Among other judges")
-    biases, beside = (numbers(tab, "What else moves the judges", column) for column in ("judge's", "people's"))
+    standing = numbers(tab, "Compared with other judges")
+    biases, beside = (numbers(tab, "Judge biases", column) for column in ("judge's", "people's"))
     assert len(standing) > 2
     assert len(biases) > 6
     for href, n in [*standing, *biases]:

@@ -61,7 +61,7 @@ def reproduce(data: Path) -> Reproduction:
             [name, part.names[index], f"not rated: {reason}"] for index, reason in ratings.unrated_reasons.items()
         ]
         odd_rows += (
-            [[name, "", f"{part.self_match_count} battle(s) of a model with itself: left out"]]
+            [[name, "", f"{part.self_match_count} matches of a model with itself: left out"]]
             if part.self_match_count
             else []
         )

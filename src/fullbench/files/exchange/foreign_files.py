@@ -14,6 +14,7 @@ from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.errors import DataWarning, InputError
 from fullbench.files.exchange.format_detection import DATA_SUFFIXES, FileHead
 from fullbench.files.exchange.import_record_builder import select_files
+from fullbench.files.existing_scores import has_verdict_columns
 
 Importer = Callable[[Path, Mapping[str, str]], LoadedData]
 
@@ -129,6 +130,13 @@ def _no_file_text(kind: str, candidates: Sequence[Path]) -> str:
 
 def _unknown_format_text(heads: Sequence[FileHead], kinds: Iterable[Sequence[str]]) -> str:
     known = ", ".join(sorted(name for names in kinds for name in names))
+    scores = next((head for head in heads if head.rows and has_verdict_columns(list(head.rows[0]))), None)
+    if scores is not None:
+        return (
+            f"{scores.path.name} is no file of another tool, but a table of scores. Show it with `fullbench report "
+            f"--items ITEMS --responses RESPONSES --verdicts {scores.path}`; `fullbench judge` with the same options "
+            "stores it in a ledger."
+        )
     readable = next((head for head in heads if head.rows or head.content), None)
     columns = list(readable.rows[0] if readable.rows else readable.content) if readable else []
     found = f" {readable.path.name} has {', '.join(map(str, columns[:8]))}." if readable and columns else ""

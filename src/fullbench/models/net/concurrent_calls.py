@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 from fullbench.core.model import Prompt, Reply
 from fullbench.errors import FullbenchError, ModelError
+from fullbench.models.net.rate_limits import current_call_limit
 
 SLOW_PULL = 0.001
 LONGEST_TURN = 0.01
@@ -75,12 +76,13 @@ class _CallsInFlight:
         self._loop = loop
         self._source = source
         self._is_abandoned = False
+        self._call_limit = current_call_limit()
 
     def fill(self, sender: PromptSender) -> float | None:
         """Pull prompts while there is room. If the source is slow, return the duration of the last pull: running calls
         get as much time.
         """
-        while self.has_more and len(self.running) < sender.width:
+        while self.has_more and len(self.running) < min(sender.width, self._call_limit()):
             before = time.monotonic()
             try:
                 prompt = next(self._source)

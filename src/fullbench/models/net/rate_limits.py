@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 import time
 from collections import deque
@@ -168,6 +169,25 @@ class ProcessRateLimits:
 
     def throttle(self, server: str, start: int, ceiling: int | None) -> Throttle:
         return Throttle(start, ceiling or CEILING)
+
+
+CallLimit = Callable[[], int]
+_call_limit: ContextVar[CallLimit] = ContextVar("call limit", default=lambda: sys.maxsize)
+
+
+def current_call_limit() -> CallLimit:
+    """Return the function that gives the most calls in flight in this context, now."""
+    return _call_limit.get()
+
+
+@contextmanager
+def limit_calls_in_flight(call_limit: CallLimit) -> Iterator[None]:
+    """Let at most `call_limit()` calls of each stream inside this context be in flight; it is at least 1."""
+    token = _call_limit.set(call_limit)
+    try:
+        yield
+    finally:
+        _call_limit.reset(token)
 
 
 PROCESS_RATE_LIMITS = ProcessRateLimits()

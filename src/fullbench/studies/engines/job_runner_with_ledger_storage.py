@@ -8,13 +8,14 @@ where calls are made: lookup, budget and storage stay in the process that was st
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice, takewhile
 from typing import Any, Protocol, runtime_checkable
 
@@ -23,6 +24,7 @@ from fullbench.core.verdict import NOT_READ, Failure, ReplyReading, Verdict
 from fullbench.errors import FullbenchError, LedgerError
 from fullbench.models.net.budget_reservations import charge_calls_to
 from fullbench.models.net.cancellation import stop_calls_when
+from fullbench.models.net.rate_limits import limit_calls_in_flight
 from fullbench.studies.engines.interrupt_handling import Stop
 from fullbench.studies.engines.judge_or_contestant_job_and_recipe import Job, Key
 from fullbench.studies.engines.run_budget import Budget
@@ -98,7 +100,8 @@ SLOW_LOOKUP, MOST_LOOKED_UP = 0.05, 4_096
 """A slower lookup (in seconds), as in a remote ledger, is done ahead from then on. The chunk grows up to the maximum
 each time the run had to wait for it."""
 HOPELESS = 20
-"""After this many unusable verdicts and failures without any usable verdict, a job is stopped."""
+"""After this many unusable verdicts and failures without any usable verdict, a job is stopped. Until then, no more
+calls are in flight than are left of this number."""
 SAMPLE = 200
 """Maximum number of characters shown of a reply or error."""
 
@@ -147,10 +150,15 @@ class JobCounts:
         return self.started_count - self.finished_count - self.failure_count
 
     @property
-    def is_hopeless(self) -> bool:
-        """True after at least `HOPELESS` unusable verdicts and failures without one usable verdict."""
-        verdict_count = self.finished_count - self.faults.total()
-        return not verdict_count and self.faults["unreadable"] + self.faults["refused"] + self.failure_count >= HOPELESS
+    def tries_left(self) -> int | None:
+        """Unusable verdicts and failures until a job without a usable verdict is stopped; None if it has one."""
+        if self.finished_count > self.faults.total():
+            return None
+        return max(0, HOPELESS - self.wrong_count)
+
+    @property
+    def wrong_count(self) -> int:
+        return self.faults["unreadable"] + self.faults["refused"] + self.failure_count
 
 
 class Watch(Protocol):
@@ -270,7 +278,11 @@ class _JobRun:
         """Make the calls that are due and store the outcomes."""
         job = self._job
         try:
-            with charge_calls_to(self._share), stop_calls_when(lambda: bool(self._stop.reason) or self._is_given_up):
+            with (
+                charge_calls_to(self._share),
+                stop_calls_when(lambda: bool(self._stop.reason) or self._is_given_up),
+                limit_calls_in_flight(self._most_calls_in_flight),
+            ):
                 due = self._due()
                 for outcome in engine.ask(job, self._tasks_to_start(due), self._counts, self._stop):
                     if self._ledger_error is not None:
@@ -291,6 +303,15 @@ class _JobRun:
                 self._counts.stop_reason = ""  # all tasks were in flight by then, so none was left out
         finally:
             job.ledger.flush()
+
+    def _most_calls_in_flight(self) -> int:
+        """Return the calls that a judge may have in flight: without a usable verdict, what is left of its tries."""
+        tries_left = self._counts.tries_left
+        return sys.maxsize if tries_left is None or not self._may_be_given_up else max(1, tries_left)
+
+    @cached_property
+    def _may_be_given_up(self) -> bool:
+        return not self._retry_policy.anyway and not self._job.has_succeeded
 
     def _tasks_to_start(self, due: Iterator[tuple[Key, Any]]) -> Iterator[Any]:
         counts, share = self._counts, self._share
@@ -424,17 +445,11 @@ class _JobRun:
                 counts.served_models[replies[-1].served] += 1
         if self._share is not None:
             self._share.pay(outcome.usage)
-        if (
-            not self._retry_policy.anyway
-            and not counts.stop_reason
-            and counts.is_hopeless
-            and not self._job.has_succeeded
-        ):
+        if counts.tries_left == 0 and not counts.stop_reason and self._may_be_given_up:
             self._is_given_up = True
-            wrong = counts.faults["unreadable"] + counts.faults["refused"] + counts.failure_count
             counts.stop_reason = (
-                f"no usable verdict in the first {wrong} replies; the last: {counts.sample!r}. Check the server and "
-                "the prompt, or continue with --anyway"
+                f"no usable verdict in the first {counts.wrong_count} replies; the last: {counts.sample!r}. Check the "
+                "server and the prompt, or continue with --anyway"
             )
 
     def leave(self) -> None:

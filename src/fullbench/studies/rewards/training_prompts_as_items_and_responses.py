@@ -76,7 +76,7 @@ def _turns_of(prompt: Any, pictures: Sequence[Picture]) -> tuple[Turn, ...]:
     place_count = sum(part is None for parts in contents for part in parts)
     if place_count and place_count != len(left_pictures):
         raise InputError(
-            f"a prompt has {place_count} place(s) for pictures, and its row {len(left_pictures)} picture(s) for them; "
+            f"a prompt has {place_count} places for pictures, and its row {len(left_pictures)} pictures for them; "
             "give one picture for each place in the column 'images'"
         )
     turns, due_pictures = [], iter(left_pictures)
@@ -86,7 +86,7 @@ def _turns_of(prompt: Any, pictures: Sequence[Picture]) -> tuple[Turn, ...]:
         placed = (next(due_pictures) if part is None else part for part in parts)
         turns.append(Turn(message["role"], (*front, *_join_texts(placed)) or ("",)))
     if unplaced := list(due_pictures):
-        raise InputError(f"a row has {len(unplaced)} picture(s), and its prompt has no turn of the user for them")
+        raise InputError(f"a row has {len(unplaced)} pictures, and its prompt has no turn of the user for them")
     return tuple(turns)
 
 

@@ -93,7 +93,7 @@ const enrich = (table) => {
   table.addEventListener("change", (event) => { if (event.target.closest(".pick")) apply(); });
   if (search.value || compare.checked) apply(); // typed before anybody listened, or kept by the browser on the way back
 };
-// Who beats whom is too wide for a phone: there one contestant is chosen, and its opponents are listed.
+// Wins between contestants is too wide for a phone: there one contestant is chosen, and its opponents are listed.
 const matches = (table) => {
   const list = table.closest("section")?.querySelector(".matches");
   if (!list || !table.classList.contains("square")) return;

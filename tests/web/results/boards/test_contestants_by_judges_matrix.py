@@ -88,9 +88,9 @@ def test_judges_stand_by_their_agreement_with_people_under_each_criterion(update
         assert price.why
     # people voted on nothing under `style`: a dozen rulings of each judge stand there by themselves
     assert [(row[agreement], row[verdicts]) for row in unvoted] == [(None, 12), (None, 12)]
-    assert all("agreement is not known" in row.sentence for row in standings[2:])
-    assert all("agreement is not known" not in row.sentence for row in standings[:2])
-    assert re.search(r"Prefers what is shown first: 8\d% of its choices", standings[1].sentence)
+    assert all("agreement is unknown" in row.sentence for row in standings[2:])
+    assert all("agreement is unknown" not in row.sentence for row in standings[:2])
+    assert re.search(r"Prefers the first shown: 8\d% of its choices", standings[1].sentence)
     assert "Prefers" not in standings[0].sentence
 
 

@@ -120,7 +120,13 @@ def test_who_beats_whom_is_a_table_in_colours_and_no_picture():
     ]
     hint = {"kind": "matrix", "row": "contestant", "columns": names, "column": "against", "value": "won"}
     table = Table(
-        "wins", "Who beats whom", table_columns("contestant", *map(data_column, names)), rows, ["Ties half."], {}, hint
+        "wins",
+        "Wins between contestants",
+        table_columns("contestant", *map(data_column, names)),
+        rows,
+        ["Ties half."],
+        {},
+        hint,
     )
     page = rendered(LinkedTable(table, (), [hint]))
     assert "<img" not in page

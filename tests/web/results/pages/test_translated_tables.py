@@ -43,7 +43,7 @@ def test_names_of_the_data_stay_as_they_are_also_after_the_database():
     made = wins()
     for linked in (made, unpack_table(_json(pack_table(made)))):
         shown = translate_linked_table(linked, "zh")
-        assert shown.table.title == "谁胜过谁"
+        assert shown.table.title == "选手之间的胜负"
         assert list(shown.table.columns) == ["选手", "judge", "rating"]
         assert [row[0] for row in shown.table.rows] == ["judge", "rating"]
         assert list(shown.table.notes) == ["judge 没有评分：没有对决。"]
@@ -88,7 +88,7 @@ def test_an_interval_that_is_missing_says_why():
     shown = translate_linked_table(
         LinkedTable(Table("wins, pair", title_with_scope(BEATS, family_suffix("pair")), columns, rows)), "zh"
     )
-    assert shown.table.title == "谁胜过谁，来自选择"
+    assert shown.table.title == "选手之间的胜负，来自选择"
     assert list(shown.table.columns) == ["选手", "judge", "rating"]
     assert shown.table.rows == [["judge", None, Estimate.bare(1.0, 2, "只有一个题目")], rows[1]]
 
@@ -125,4 +125,4 @@ def test_a_chart_says_in_chinese_what_it_shows():
     shown = translate_linked_table(wins(title_with_scope(BEATS, family_suffix("pair"))), "zh")
     drawn = build_chart(shown.table, shown.charts[0])
     assert drawn is not None
-    assert translate_sentence("zh", drawn.alt) == "谁胜过谁，来自选择。热力图：按选手和对手的胜率，共 2 格。"
+    assert translate_sentence("zh", drawn.alt) == "选手之间的胜负，来自选择。热力图：按选手和对手的胜率，共 2 格。"

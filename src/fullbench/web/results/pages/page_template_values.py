@@ -60,8 +60,8 @@ from fullbench.web.results.site.page_urls import PageUrls, judge_name
 from fullbench.web.words import Language, key, translate_sentence
 
 TITLES = (
-    key("Leaderboard"), key("Who beats whom"), key("Unusable verdicts"), key("Agreement"), key("Other judges"),
-    key("Steadiness"),
+    key("Leaderboard"), key("Wins between contestants"), key("Unusable verdicts"), key("Agreement"),
+    key("Other judges"), key("Steadiness"),
     key("Biases"), key("Reviews"), key("Corrected"), key("Replacement"), key("Unusable verdicts and cost"),
     key("Orders"),
     key("system"), key("user"), key("assistant"), key("none"), key("any"), key("one"), key("several"),
