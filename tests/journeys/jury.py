@@ -51,8 +51,8 @@ def choices(rows: list[Row], truth: dict[Place, Any]) -> dict[str, float]:
              for row in rows if row["ballot"] == BALLOTS["pair"]]  # fmt: skip
     ours, theirs = zip(*codes, strict=True)
     return {
-        "accuracy, ties a class": float(np.mean([one == two for one, two in codes])),
-        "accuracy, ties left out": float(np.mean([one == two for one, two in codes if one and two])),
+        "accuracy with ties": float(np.mean([one == two for one, two in codes])),
+        "accuracy without ties": float(np.mean([one == two for one, two in codes if one and two])),
         "F1, macro": f1_score(theirs, ours, average="macro", zero_division=0),
         "recall, macro": recall_score(
             theirs, ours, labels=sorted({*ours, *theirs}), average="macro", zero_division=0

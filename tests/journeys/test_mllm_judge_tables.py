@@ -193,7 +193,7 @@ def agreement(tables, drawn, items, ruled, truth) -> None:
                            for text in drawn[f"scores-by-{tag}"]), "a cell of the heat map"  # fmt: skip
 
 
-RADARS = ("Pearson", "accuracy, ties left out", "edit distance")
+RADARS = ("Pearson", "accuracy without ties", "edit distance")
 
 
 def radar(tables, drawn, kind: str, name: str, values: dict[str, float]) -> None:

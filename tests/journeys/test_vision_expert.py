@@ -70,7 +70,7 @@ def test_the_vision_expert_is_heard_beside_seeing_and_unseeing(folder):
     assert {row["verdicts"] for row in rows} == {14}
 
 
-PRINTED = ("Pearson", "accuracy, ties a class", "accuracy, ties left out", "edit distance")
+PRINTED = ("Pearson", "accuracy with ties", "accuracy without ties", "edit distance")
 
 
 def agreed(verdicts, votes) -> list[float]:

@@ -222,10 +222,10 @@ def test_votes_with_names_in_view_are_marked_and_left_out(site):
                 seen = Verdict.from_case(case, "human", flipped, rater=rater, circumstances=Circumstances(blind=False))
                 ledger.add(case, seen)
     whole = tables(site.cli("report", "--ledger", site.ledger, "--json"))["agreement pairs"]
-    assert column(whole, "accuracy, ties a class", "judge")[JUDGE] == 1.0
+    assert column(whole, "accuracy with ties", "judge")[JUDGE] == 1.0
     assert any("cast with names in view are left out" in note for note in whole["notes"])
     asked = tables(site.cli("report", "--ledger", site.ledger, "--visible", "--json"))["agreement pairs"]
-    assert column(asked, "accuracy, ties a class", "judge")[JUDGE] == 0.0
+    assert column(asked, "accuracy with ties", "judge")[JUDGE] == 0.0
     assert any("cast with names in view are counted" in note for note in asked["notes"])
     boards = tables(site.cli("report", "--ledger", site.ledger, "--json"))["leaderboard human"]
     assert any("cast with names in view are left out" in note for note in boards["notes"])

@@ -165,7 +165,7 @@ def test_a_split_pair_is_a_tie_that_is_counted(site):
         ours = [drawn("r", q, who).randint(1, 10) for who in NAMES]
         tops = [[place for place, mark in enumerate(marks) if mark == max(marks)] for marks in (ours, rated[q])]
         hits += (tops[0][0] if len(tops[0]) == 1 else None) == (tops[1][0] if len(tops[1]) == 1 else None)
-    share = column(agreement, "accuracy, ties a class", "judge")[JUDGE]
+    share = column(agreement, "accuracy with ties", "judge")[JUDGE]
     assert share == pytest.approx(hits / (2 * len(pairs) + len(ITEMS)), abs=1e-12)
 
 

@@ -13,7 +13,7 @@ from fullbench import Verdict
 from fullbench.analysis.agreement.judges_with_people import compare_with_people, judge_agreements
 from tests.simulations.records import CHOICE, at_least, record_of, show
 
-METRICS = ("Pearson", "Spearman", "kappa, quadratic", "accuracy, ties a class", "kappa")
+METRICS = ("Pearson", "Spearman", "kappa, quadratic", "accuracy with ties", "kappa")
 
 
 def draw(seed: int, items: int):
@@ -37,7 +37,7 @@ def true_values() -> dict[str, float]:
         "Pearson": stats.pearsonr(ours, theirs)[0],
         "Spearman": stats.spearmanr(ours, theirs)[0],
         "kappa, quadratic": cohen_kappa_score(theirs.astype(int), ours.astype(int), weights="quadratic"),
-        "accuracy, ties a class": float((chosen == judged).mean()),
+        "accuracy with ties": float((chosen == judged).mean()),
         "kappa": cohen_kappa_score((2 * chosen).astype(int), (2 * judged).astype(int)),
     }
 

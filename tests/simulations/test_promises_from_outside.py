@@ -91,7 +91,7 @@ def shown_numbers(tables):
                 for metric in ("rating", "matches won"):
                     yield who, (who, metric, row["contestant"]), row.get(metric)
             elif row.get("judge") == "robot":
-                for column, name in (("accuracy, ties a class", "accuracy"), ("first shown wins", "first shown wins")):
+                for column, name in (("accuracy with ties", "accuracy"), ("first shown wins", "first shown wins")):
                     yield name, name, row.get(column)
 
 

@@ -31,6 +31,11 @@ from fullbench.analysis.bias.finding_type_and_multiple_test_correction import (
 from fullbench.analysis.boards import leaderboard
 from fullbench.analysis.people import corrected_leaderboards
 from fullbench.analysis.people.voted_rows_check import CaseFacts
+from fullbench.analysis.pooled_single_item_criteria import (
+    item_criteria_table,
+    pool_criteria,
+    single_item_criteria_mask,
+)
 from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL, scope_suffix, title_with_scope
 from fullbench.analysis.summary.judge_trust import Trust, assess_judge, short_claim
 from fullbench.analysis.summary.study_summary import agreement_notes, join_names
@@ -111,8 +116,15 @@ def build_card(
     all_verdicts = columns_from_verdicts(record) if columns is None else columns
     if judge not in all_verdicts.judges():
         raise InputError(f"the record holds no verdict of {judge!r}; judges there: {', '.join(all_verdicts.judges())}")
-    judge_verdicts = all_verdicts.where(judge=judge) if judge_columns is None else judge_columns
+    every_verdict = all_verdicts.where(judge=judge) if judge_columns is None else judge_columns
     counted_record = _counted_verdicts(record)
+    # Criteria of items' own rubrics are in one table with a row each. All other tables are of the other criteria.
+    item_mask = single_item_criteria_mask(all_verdicts)
+    item_criteria = {all_verdicts.names["criterion"][code] for code in np.unique(all_verdicts.criterion[item_mask])}
+    is_of_item = np.array([name in item_criteria for name in every_verdict.names["criterion"]], dtype=np.bool_)
+    own_mask = is_of_item[every_verdict.criterion]
+    pooled_verdicts = pool_criteria(every_verdict, own_mask) if own_mask.any() else every_verdict
+    judge_verdicts, all_verdicts = every_verdict.rows(~own_mask), all_verdicts.rows(~item_mask)
     sections: dict[str, list[Table]] = {name: [] for name in SECTIONS}
     overall: list[tuple[str, judges_with_people.Agreement]] = []
     comparisons: dict[str, PeopleComparison | None] = {}
@@ -156,7 +168,7 @@ def build_card(
     graded = graded_choice_agreement_and_order_effect.graded_choice_tables(of_both, rule, visible=visible, seed=seed)
     for section, graded_table in zip(("Agreement", "Steadiness"), graded, strict=False):
         sections[section].append(graded_table)
-    sections["Reviews"] = [_review_table(counted_record, judge, people, judge_verdicts)]
+    sections["Reviews"] = [_review_table(counted_record, judge, people, every_verdict)]
     latest = all_verdicts.latest()
     counting = latest.rows(~latest.self_matches())
     sections["Corrected"] = corrected_leaderboards.corrected_tables(
@@ -173,16 +185,17 @@ def build_card(
     ]
     board_settings = leaderboard.Settings(votes=rule, visible=visible, seed=seed)
     sections["Leaderboard"] = leaderboard.leaderboard_tables(judge_verdicts, board_settings)
+    sections["Criteria of items"] = [item_criteria_table(every_verdict, own_mask, counted_record, judge, people)]
     sections["Unusable verdicts and cost"] = [
-        standard_verdict_tables.fault_table(judge_verdicts),
-        standard_verdict_tables.abstention_reasons_table(judge_verdicts),
-        standard_verdict_tables.cost_table(judge_verdicts),
-        verdict_cost.rate_table(judge_verdicts),
+        standard_verdict_tables.fault_table(pooled_verdicts),
+        standard_verdict_tables.abstention_reasons_table(pooled_verdicts),
+        standard_verdict_tables.cost_table(pooled_verdicts),
+        verdict_cost.rate_table(pooled_verdicts),
     ]
     tables_by_section = {
         name: [section_table for section_table in tables if section_table.rows] for name, tables in sections.items()
     }
-    lead = _lead_text(judge_verdicts, overall, elsewhere, findings, len(all_verdicts) - len(counting))
+    lead = _lead_text(every_verdict, overall, elsewhere, findings, len(all_verdicts) - len(counting))
     lead = join_sentences([*_verdict_sentences(trusts), lead])
     return Card(judge, lead, {name: tables for name, tables in tables_by_section.items() if tables})
 
@@ -197,6 +210,7 @@ SECTIONS = (
     "Corrected",
     "Replacement",
     "Leaderboard",
+    "Criteria of items",
     "Unusable verdicts and cost",
 )
 

@@ -20,7 +20,7 @@ ALL_CONTESTANTS = "(all)"
 SEEING = "image"
 _PAPER_METRICS = {
     "scores": ("Pearson",),
-    "pairs": ("accuracy, ties a class", "accuracy, ties left out"),
+    "pairs": ("accuracy with ties", "accuracy without ties"),
     "rankings": ("edit distance",),
 }
 """Agreement metrics that the paper prints for judges with and without pictures."""

@@ -1,4 +1,4 @@
-"""Criteria of items' own rubrics, as in released ones: they get a count and no tables of their own."""
+"""Criteria of items' own rubrics, as in released ones: they get a row in one table and no tables of their own."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from fullbench.analysis.item_clustered_means_and_shares import share_estimate
 from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.dialogue_turn_answers_and_criteria import split_criterion
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
+from fullbench.core.verdict_record import Record
 from fullbench.stats.array_checks import Bools
 
 POOLED = "criteria of items"
@@ -67,3 +69,43 @@ def single_item_criteria_table(columns: Columns, mask: Bools) -> Table:
     ]
     title, note = Note("single-item-criteria.title"), Note("single-item-criteria.note")
     return Table(POOLED, title, table_columns("judge", "criteria", "items", "verdicts"), rows, [note])
+
+
+def item_criteria_table(columns: Columns, mask: Bools, record: Record, judge: str, people: str) -> Table:
+    """Return a row for each masked criterion of a judge, with a note on its agreement with people's single votes.
+
+    Args:
+        columns: The judge's verdicts.
+        mask: The verdicts on criteria of items' own rubrics.
+        record: Counted verdicts of the judge and of people, for the note.
+        judge: Name of the judge.
+        people: Name under which people's votes are stored.
+    """
+    own = columns.rows(mask)
+    rows: list[list[Cell]] = []
+    for (criterion,), part in own.by("criterion"):
+        marks = part.mark[np.isfinite(part.mark)]
+        mean = float(marks.mean()) if len(marks) else None
+        rows.append([criterion, len(np.unique(part.item)), len(part), int((part.fault >= 0).sum()), mean])
+    notes: list[str] = [Note("single-item-criteria.note")]
+    equal, items = _equal_marks(record, set(map(str, (row[0] for row in rows))), judge, people)
+    if equal:
+        share = share_estimate(np.array(equal), np.unique(items, return_inverse=True)[1])
+        notes.append(Note("single-item-criteria.agreement", share=str(share)))
+    heads = table_columns("criterion", "items", "verdicts", "unusable", "mean mark")
+    return Table(POOLED, Note("single-item-criteria.title"), heads, rows, notes)
+
+
+def _equal_marks(record: Record, criteria: set[str], judge: str, people: str) -> tuple[list[float], list[str]]:
+    """Return whether each vote equals the judge's marks on the same responses and criterion, and the vote's item."""
+    place = {}
+    for verdict in record.where(judge=judge, fault=None):
+        if verdict.criterion in criteria:
+            place[verdict.item, verdict.criterion, verdict.ballot, verdict.shown_responses] = verdict.marks
+    equal, items = [], []
+    for vote in record.where(judge=people, fault=None):
+        marks = place.get((vote.item, vote.criterion, vote.ballot, vote.shown_responses))
+        if marks is not None:
+            equal.append(float(marks == vote.marks))
+            items.append(vote.item)
+    return equal, items

@@ -94,7 +94,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "same verdict in both orders", "same verdict", "same level in both orders", "same level", "same winner",
         "accuracy", "agreement", "score", "Avg", "mean over questions",
         "alignment", "alignment, one wording left out", "alignment, one wording as zero", "Pearson", "Spearman",
-        "Kendall", "kappa", "kappa, quadratic", "accuracy, ties a class", "accuracy, ties left out", "F1, macro",
+        "Kendall", "kappa", "kappa, quadratic", "accuracy with ties", "accuracy without ties", "F1, macro",
         "F1, by size", "recall, macro", "same order", "same first", "r", "ρ", "τ", "f", "s", "pearson", "spearman",
         "kendall", "in order", "right", "right, no ties", "right of all", "consistent", "ACC", "NDS", "GES",
         "ACC by item", "ACC by row", "NDS by item", "NDS by row", "GES by item", "GES by row", "people agree",

@@ -41,6 +41,27 @@ def column_decimals(cells: Sequence[Cell]) -> int:
     return 0 if largest >= 200 else 1 if largest >= 10 else 4 if 0 < largest < 0.1 else 2
 
 
+def row_decimals(table: Table, place: int) -> list[int]:
+    """Return the number of decimals for each cell of a column.
+
+    Criteria and studies may have different units. Next to ratings of one criterion, shares of another keep theirs.
+
+    >>> table = Table("t", "T", ("criterion", "ann"), (("a", 1034.2), ("b", 0.4), ("a", 5.0)))
+    >>> row_decimals(table, 1)
+    [0, 2, 0]
+    """
+    cells = table.cells(place)
+    decimals = column_decimals(cells)
+    scopes = [where for key in ("study", "criterion") if (where := table.place(key)) is not None]
+    if decimals or not scopes:
+        return [decimals] * len(cells)
+    by_scope: dict[tuple[Cell, ...], list[Cell]] = {}
+    for row in table.rows:
+        by_scope.setdefault(tuple(row[where] for where in scopes), []).append(row[place])
+    found = {scope: min(2, column_decimals(group)) for scope, group in by_scope.items()}
+    return [found[tuple(row[where] for where in scopes)] for row in table.rows]
+
+
 def format_cell(cell: Cell, places: int = 2) -> str:
     """Return a cell as text. A one-sided interval shows which end it has.
 
@@ -119,8 +140,8 @@ def with_n(table: Table) -> tuple[list[Column], list[list[str]]]:
     number differs from the row's `n` get `n=`.
     """
     columns = table.typed_columns
-    places = [column_decimals(table.cells(place)) for place in range(len(columns))]
-    rows = [[format_cell(cell, place) for cell, place in zip(row, places, strict=True)] for row in table.rows]
+    decimals = zip(*(row_decimals(table, place) for place in range(len(columns))), strict=True)
+    rows = [[*map(format_cell, row, places)] for row, places in zip(table.rows, decimals, strict=True)]
     counts = [{cell.n for cell in row if isinstance(cell, Estimate)} for row in table.rows]
     own_place = next((place for place, column in enumerate(columns) if column.key == OBSERVATIONS.key), None)
     if not any(counts):

@@ -18,7 +18,7 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Column, Table
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
-from fullbench.reports.cell_text import column_decimals, format_cell, is_numeric_column, plain_line
+from fullbench.reports.cell_text import format_cell, is_numeric_column, plain_line, row_decimals
 from fullbench.reports.display_names_of_judges_and_contestants import DisplayNames
 from fullbench.reports.names_shortened_for_narrow_tables import shorten_names
 
@@ -37,8 +37,8 @@ _HEAD = 14
 _LEAST_WHY = 23
 _NAME_SHARE, _JUDGE_SHARE = 0.45, 0.37
 """Longest share of the width for a name, less if reasons follow; longer names are shortened."""
-_CAPTION_NOTES = ("summary.metric", "summary.agreement", "summary.tiers")
-"""Notes of the summary that explain its columns; they come above the table, the most important first."""
+_CAPTION_NOTES = ("summary.metric", "leaderboard.two-ratings", "summary.agreement", "summary.tiers")
+"""Notes of the first tables that explain its columns; they come above the table, the most important first."""
 _MOST_CAPTION_LINES = 2
 
 
@@ -252,7 +252,7 @@ class _ShortTable:
         places = _fitting_places(table, widths, width)
         if (why := table.place("why")) is not None and why in places:
             widths[why] = min(widths[why], width - sum(widths[place] + _GAP for place in places if place != why))
-            texts[why] = [_cut_text(text, widths[why]) for text in texts[why]]
+            texts[why] = [_cut_reasons(text, widths[why]) for text in texts[why]]
         rows = [[texts[place][row] for place in places] for row in range(len(table.rows))]
         left_out = [place for place in range(len(columns)) if place not in places and _is_informative(table, place)]
         left_out_judges = [place for place in left_out if table.name == CONTESTANTS and columns[place].is_data_label]
@@ -316,9 +316,11 @@ def _scopes_of_rows(table: Table) -> list[tuple[Cell, ...]]:
 
 
 def _short_cells(table: Table, place: int, *, with_interval: bool) -> list[str]:
-    cells = table.cells(place)
-    decimals = column_decimals(cells)
-    return [_short_cell(table.typed_columns[place], cell, decimals, with_interval=with_interval) for cell in cells]
+    column, decimals = table.typed_columns[place], row_decimals(table, place)
+    return [
+        _short_cell(column, cell, digits, with_interval=with_interval)
+        for cell, digits in zip(table.cells(place), decimals, strict=True)
+    ]
 
 
 def _short_cell(column: Column, cell: Cell, decimals: int, *, with_interval: bool) -> str:
@@ -418,6 +420,22 @@ def _two_lines(head: str, size: int) -> tuple[str, str]:
         return "", head
     splits = [(" ".join(words[:place]), " ".join(words[place:])) for place in range(1, len(words))]
     return min(splits, key=lambda split: max(map(cell_len, split)))
+
+
+def _cut_reasons(text: str, most: int) -> str:
+    """Return as many of the reasons, from the first, as fit in whole, and how many there are more.
+
+    >>> _cut_reasons("few items; lenient; strict", 30), _cut_reasons("few items; lenient; strict", 20)
+    ('few items; lenient; strict', 'few items (+2 more)')
+    """
+    if cell_len(text) <= most:
+        return text
+    reasons = text.split("; ")
+    for count in range(len(reasons) - 1, 0, -1):
+        shown = f"{'; '.join(reasons[:count])} (+{len(reasons) - count} more)"
+        if cell_len(shown) <= most:
+            return shown
+    return _cut_text(text if len(reasons) == 1 else reasons[0], most)
 
 
 def _cut_text(text: str, most: int) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table, sort_value
-from fullbench.reports.cell_text import column_decimals, format_cell, is_fault, is_numeric_column
+from fullbench.reports.cell_text import format_cell, is_fault, is_numeric_column, row_decimals
 from fullbench.reports.display_names_of_judges_and_contestants import DisplayName
 from fullbench.reports.logos_from_local_files import Logo
 
@@ -130,11 +130,11 @@ def laid_column(
     [('0.50', '[0.50, 0.80]', (25.0, 25.0, 100.0), 'number'), ('-', '', None, 'number gap')]
     """
     cells, column = table.cells(place), table.typed_columns[place]
-    digits = column_decimals(cells)
+    decimals = row_decimals(table, place)
     axis = None if _has_several_units(table) else _shortest_axis(cells)
     kind = "number" if is_numeric_column(cells) else "words"
     laid_cells = []
-    for cell, href in zip(cells, hrefs or [None] * len(cells), strict=True):
+    for cell, digits, href in zip(cells, decimals, hrefs or [None] * len(cells), strict=True):
         classes = " ".join([kind, *(["fault"] if is_fault(column, cell) else []), *(["gap"] if cell is None else [])])
         if not isinstance(cell, Estimate):
             plain = LaidCell(format_cell(cell, digits), classes, _sort_text(cell), href=href)

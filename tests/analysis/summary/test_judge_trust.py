@@ -34,7 +34,7 @@ def test_each_rule_gives_its_word_and_reason() -> None:
         "noisy": "use with care",
     }
     assert trusts["sharp"].why == ""
-    assert trusts["always-first"].why == "no better than always the same verdict"
+    assert trusts["always-first"].why == "no better than a fixed verdict"
     assert "prefers the first shown" in trusts["first-lover"].why
     assert trusts["half-mute"].why.endswith("% unusable verdicts")
     assert trusts["noisy"].why.startswith("agrees less than people")

@@ -91,7 +91,7 @@ def test_sentences_answer_who_leads_whom_to_trust_and_what_is_missing() -> None:
     tables = standard_verdict_tables.verdict_tables(Made(judges).record())
     assert [str(sentence) for sentence in sentences_of(tables)] == [
         "ann leads (by people's votes); cid is last.",
-        "Trust in judges: reliable - sharp; not usable - fixed (no better than always the same verdict).",
+        "Trust in judges: reliable - sharp; not usable - fixed (no better than a fixed verdict).",
         "Limits: 40 items; all cases are judged; intervals assume that items were drawn at random.",
     ]
     assert tables[0].column("tier") == ["1", "2", "3"]

@@ -150,7 +150,7 @@ def accuracy_on_decided_pairs(comparison: PeopleComparison, *, seed: int = 0) ->
     ]
     rows: list[list[Cell]] = []
     if decided_keys and len(pairings_by_judge) > 1:
-        hits = AGREEMENT_METRICS["pairs"]["accuracy, ties a class"]
+        hits = AGREEMENT_METRICS["pairs"]["accuracy with ties"]
         rows = [
             [judge, hits([pairings[place] for place in decided_keys], seed)]
             for judge, pairings in pairings_by_judge.items()
@@ -174,8 +174,8 @@ _SCORES: Mapping[str, Statistic] = {
     "kappa, quadratic": statistics_for_bootstrap.weighted_quadratic_kappa,
 }
 _CHOICES: Mapping[str, Statistic] = {
-    "accuracy, ties a class": statistics_for_bootstrap.share_equal,
-    "accuracy, ties left out": statistics_for_bootstrap.share_equal,
+    "accuracy with ties": statistics_for_bootstrap.share_equal,
+    "accuracy without ties": statistics_for_bootstrap.share_equal,
     "F1, macro": statistics_for_bootstrap.class_statistic("f1"),
     "F1, by size": statistics_for_bootstrap.class_statistic("f1", by_size=True),
     "recall, macro": statistics_for_bootstrap.class_statistic("recall"),
@@ -200,7 +200,7 @@ def group_averages(
         if not rows or len(rows) > len(pairs):
             continue
         for name in [*names][: 1 if first else None]:
-            counted_rows = [row for row in rows if name != "accuracy, ties left out" or _is_decided(row[1])]
+            counted_rows = [row for row in rows if name != "accuracy without ties" or _is_decided(row[1])]
             if not counted_rows:
                 continue
             statistic, columns = _metric_columns(kind, name, [pairing for _, pairing in counted_rows])

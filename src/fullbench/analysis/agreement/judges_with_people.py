@@ -163,8 +163,8 @@ AGREEMENT_METRICS: Mapping[str, Mapping[str, AgreementMetric]] = {
         "kappa, quadratic": _score_metric(agree.quadratic_kappa),
     },
     "pairs": {
-        "accuracy, ties a class": _choice_metric(agree.accuracy),
-        "accuracy, ties left out": _choice_metric(agree.accuracy, ties=False),
+        "accuracy with ties": _choice_metric(agree.accuracy),
+        "accuracy without ties": _choice_metric(agree.accuracy, ties=False),
         "F1, macro": _choice_metric(partial(agree.macro_score, "f1")),
         "F1, by size": _choice_metric(partial(agree.macro_score, "f1"), by_size=True),
         "recall, macro": _choice_metric(partial(agree.macro_score, "recall")),

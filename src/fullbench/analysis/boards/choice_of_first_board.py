@@ -96,7 +96,7 @@ def _board_with_votes(
 
 
 def _best_judge(columns: Columns, judges: list[str], family: Family, people: str, rule: VoteRule) -> str | None:
-    """Return the judge with the highest accuracy, ties a class; of equals the one with more voted pairs."""
+    """Return the judge with the highest accuracy with ties; of equals the one with more voted pairs."""
     ranked: list[tuple[float, int, str]] = []
     for judge in judges:
         verdicts, pairs = verdict_outcomes(columns, [judge], people, family, rule)

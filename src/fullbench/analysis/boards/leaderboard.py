@@ -301,7 +301,7 @@ def build_board(columns: Columns, key: Key, settings: Settings | None = None) ->
               )  # fmt: skip
     older = len(columns) - len(columns.latest())
     notes += [Note("leaderboard.shared")] if any(mean_shares) else []
-    notes += [Note("leaderboard.elo", k=K, draws=DRAWS)] if active_settings.elo else []
+    notes += [Note("leaderboard.two-ratings"), Note("leaderboard.elo", k=K, draws=DRAWS)] if active_settings.elo else []
     notes += left_out_notes(
         matches,
         reference=active_settings.reference,

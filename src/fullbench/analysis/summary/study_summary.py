@@ -32,7 +32,7 @@ _MOST_SCOPES, _MOST_NAMES = 3, 3
 
 
 _AGREEMENT_NOTES = {
-    "accuracy, ties a class": Note("summary.agreement-on-pairs"),
+    "accuracy with ties": Note("summary.agreement-on-pairs"),
     "Pearson": Note("summary.agreement-on-scores"),
     "edit distance": Note("summary.agreement-on-rankings"),
 }
@@ -153,7 +153,7 @@ def _judge_table(trusts: Sequence[Trust], costs: Table | None) -> Table:
     ]
     heads = table_columns(
         "judge", *split, "trust", "why", "agreement", "people agree", "biases",
-        Column("share unusable", "unusable", "metric", "less"), Column("items", "items with votes", "count"),
+        Column("share unusable", "unusable verdicts", "metric", "less"), Column("items", "items with votes", "count"),
         "dollars per 1,000",
     )  # fmt: skip
     notes = [Note("summary.words"), *agreement_notes(ordered)]

@@ -93,7 +93,7 @@ def tables(record: Record) -> list[Table]:
 
 _MAIN_METRICS = {
     "scores": ("Pearson",),
-    "pairs": ("accuracy, ties a class", "accuracy, ties left out"),
+    "pairs": ("accuracy with ties", "accuracy without ties"),
     "rankings": ("edit distance",),
 }
 """Metrics of the paper's Table 2, by kind of verdict."""
@@ -139,7 +139,7 @@ def main_table(agreement: Sequence[Table], trials: int = 1) -> Table:
 
 BINS = 10
 DATASET = "dataset"
-_RADAR = {"scores": "Pearson", "pairs": "accuracy, ties left out", "rankings": "edit distance"}
+_RADAR = {"scores": "Pearson", "pairs": "accuracy without ties", "rankings": "edit distance"}
 """Metric in the radar of each ballot. A distance is shown as one minus it, so that outside is better."""
 
 

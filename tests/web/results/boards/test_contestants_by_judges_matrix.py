@@ -75,7 +75,7 @@ def test_judges_stand_by_their_agreement_with_people_under_each_criterion(update
     assert steady[agreement].value > lover[agreement].value
     for (card, _), row in zip(filter(None, known), (steady, lover), strict=True):
         own = {linked.table.name: linked.table for _, some in card.sections for linked in some}["agreement"]
-        (estimate,) = [one[2] for one in own.rows if list(map(str, one[:2])) == ["pairs", "accuracy, ties a class"]]
+        (estimate,) = [one[2] for one in own.rows if list(map(str, one[:2])) == ["pairs", "accuracy with ties"]]
         assert row[agreement] == estimate
         biases = next(linked.table for _, some in card.sections for linked in some if linked.table.name == "biases")
         (length,) = [one[3] for one in biases.rows if str(one[2]) == "marks for twice the words"]

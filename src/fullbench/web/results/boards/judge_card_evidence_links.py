@@ -137,7 +137,7 @@ class _EvidenceFilters:
         if column == "unusable":
             judge_filter = self._judge_filter(row["verdict"])
             return None if judge_filter is None else replace(judge_filter, fault="any")
-        excludes_ties = "ties left out" in str(row["metric"])
+        excludes_ties = "without ties" in str(row["metric"])
         return self._voted_filter(row["verdict"], decided=excludes_ties, clear=excludes_ties)
 
     def _tag_filter(self, kind: str, tag: str, row: Row, column: str) -> Filter | None:

@@ -19,7 +19,7 @@ from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.boards.judge_cards import Card
 from fullbench.web.results.lists.verdict_filters import Filter
 
-_AGREEMENT = {"pairs": "accuracy, ties a class", "scores": "Pearson", "rankings": "Kendall"}
+_AGREEMENT = {"pairs": "accuracy with ties", "scores": "Pearson", "rankings": "Kendall"}
 """Agreement metric for each kind of verdict."""
 _LENGTH = {"length bias": ("marks for twice the words", "probes.twice"),
            "length bias on pairs": ("pairs won for twice the words", "probes.twice-pairs")}  # fmt: skip

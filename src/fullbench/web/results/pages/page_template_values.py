@@ -61,7 +61,7 @@ from fullbench.web.words import Language, key, translate_sentence
 
 TITLES = (
     key("Leaderboard"), key("Wins between contestants"), key("Unusable verdicts"), key("Agreement"),
-    key("Other judges"), key("Steadiness"),
+    key("Other judges"), key("Steadiness"), key("Criteria of items"),
     key("Biases"), key("Reviews"), key("Corrected"), key("Replacement"), key("Unusable verdicts and cost"),
     key("Orders"),
     key("system"), key("user"), key("assistant"), key("none"), key("any"), key("one"), key("several"),
