@@ -132,7 +132,7 @@ def test_a_cascade_keeps_its_promise_saves_half_and_what_waits_is_a_campaign(tmp
         assert (own["n"], own["unusable"]) == (2 * (counts["easy"] + counts["hard"]), 0), (
             "people do not confirm themselves"
         )
-        settled = f"cascade:cheap: {2 * counts['too hard']:,} that these votes settled"
+        settled = f"{2 * counts['too hard']:,} verdicts of cascade:cheap that these votes settled"
         assert settled in " ".join(map(str, agreed["notes"]))
         shown = json.loads(cli("card", "cascade:cheap", "--ledger", tmp_path / "study.ledger", "--json"))
         own_card = fullbench.card(tmp_path / "study.ledger", "cascade:cheap")

@@ -187,3 +187,13 @@ def test_the_site_and_the_api_have_them(in_folder, tmp_path):
         app.state.drawer.close()
         app.state.ledger.close()
         app.state.engine.dispose()
+
+
+def test_watching_a_judge_by_its_display_name_asks_for_its_spec(in_folder):
+    code, done = call("audit", "watch", "Mini", "--ledger", "s.ledger")
+    assert code == 2
+    assert "'Mini' is a judge of this ledger" in done.output
+    assert "give its spec, such as openai:gpt-4o" in done.output
+    code, done = call("audit", "watch", "Mina", "--ledger", "s.ledger")
+    assert code == 2
+    assert "of this ledger" not in done.output

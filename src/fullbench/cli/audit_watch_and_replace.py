@@ -21,6 +21,7 @@ from fullbench.studies.engines import JobCounts
 
 if TYPE_CHECKING:
     from fullbench.audit.canary_checks import Alarm
+    from fullbench.core.judge import Judge
     from fullbench.core.verdict_record import Record
     from fullbench.ledger.ledger import Ledger
 
@@ -49,7 +50,6 @@ def watch_judge(
         fullbench audit watch
     """
     from fullbench.audit import canary_checks
-    from fullbench.studies import judge_contestant_and_benchmark_specs
     from fullbench.studies.run import call_and_cost_plan
 
     if judge is None:
@@ -60,7 +60,7 @@ def watch_judge(
         calls.print_tables([canary_checks.canary_table([*alarms.values()])])
         return 0
     if calls.dry_run:
-        watched_judge = judge_contestant_and_benchmark_specs.judge_from_spec(judge)
+        watched_judge = _judge_to_call(judge, store)
         with ledger_if_any(store.ledger) as book:
             cases = canary_checks.draw_canaries(book)
             due_cases = canary_checks.due_cases(
@@ -103,16 +103,34 @@ def run_canaries_after_study(judges: Sequence[str], ledger: LedgerOptions, call_
     return code
 
 
+def _judge_to_call(spec: str, store: LedgerOptions) -> Judge:
+    """Build the judge of a spec; explain that a name of the ledger is no spec."""
+    from fullbench.studies import judge_contestant_and_benchmark_specs
+    from fullbench.studies.ledger_display_names_and_name_lookup import find_judges
+
+    try:
+        return judge_contestant_and_benchmark_specs.judge_from_spec(spec)
+    except InputError as error:
+        try:
+            with store.read() as book:
+                find_judges(book, [spec])
+        except InputError:
+            raise error from None
+        raise InputError(
+            f"{spec!r} is a judge of this ledger. This command calls the judge, so give its spec, such as "
+            "openai:gpt-4o. Without a judge, the command shows the stored results."
+        ) from error
+
+
 def _judge_canaries(
     spec: str, store: LedgerOptions, call_count: int, calls: CallOptions
 ) -> tuple[Alarm, list[JobCounts], str]:
     """Judge the canaries that are due; return the alarm, the counts and the digest of the canary set."""
     from fullbench.audit import canary_checks
     from fullbench.core.verdict import Circumstances
-    from fullbench.studies import judge_contestant_and_benchmark_specs
     from fullbench.studies.run import call_and_cost_plan
 
-    watched_judge = judge_contestant_and_benchmark_specs.judge_from_spec(spec)
+    watched_judge = _judge_to_call(spec, store)
     shared_budget = call_and_cost_plan.check_keys_and_budget(
         call_and_cost_plan.models_of_judges([watched_judge]), calls.budget
     )
