@@ -106,7 +106,7 @@ def licence_of(name: str, version: str) -> str:
 
 def parts() -> list[Part]:
     """Every pinned package, with who needs it."""
-    core, extras = needed(""), needed("light")
+    core, extras = needed(""), needed("light") | needed("video") | needed("pdf")
     return [
         Part(
             name, version, marker, hashes,
@@ -169,6 +169,11 @@ def table(listed: list[Part]) -> str:
         "Written by `make sbom`, together with `dist/sbom.cdx.json` (CycloneDX, with hashes from `requirements.lock`).",
         "fullbench itself is under Apache-2.0. *core* comes with every installation, *extra* with an optional part,",
         "*development* with the tests alone.",
+        "",
+        "The wheel of `av` (extra `video`) has FFmpeg in it, built with x264 and x265, which are under",
+        "GPL-2.0-or-later. So anyone who passes on an installation with that extra passes on GPL software.",
+        "Further libraries in it are under LGPL-2.1-or-later (LAME), LGPL-3.0 (GMP, Nettle, GnuTLS) and BSD or MIT",
+        "(dav1d, Opus, SVT-AV1, libvpx, libwebp). GIF, WebP and videos that are sent as they are need no `av`.",
         "",
         "| package | version | needed by | licence |",
         "|---|---|---|---|",

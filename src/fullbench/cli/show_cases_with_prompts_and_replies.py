@@ -30,6 +30,7 @@ from fullbench.secret_masking_and_text_escapes import neutralise_text
 if TYPE_CHECKING:
     from fullbench.core.case import Case
     from fullbench.core.item import Part, Turn
+    from fullbench.core.media import Media
     from fullbench.core.verdict import Verdict
     from fullbench.ledger.ledger import Ledger
     from fullbench.studies.disputed_and_unusable_ledger_cases import ShownResponses
@@ -321,7 +322,7 @@ def _verdict_facts(verdict: Verdict, rendered_prompts: dict[str, list[Any]]) -> 
     form, n = ballot(verdict.ballot), len(verdict.contestants)
     calls = [
         {
-            "id": call.id, "prompt": call.prompt, "sent": call.sent or rendered_prompts.get(call.prompt),
+            "id": call.id, "prompt": call.prompt, "sent": rendered_prompts.get(call.prompt) or call.sent,
             "text": call.text, "reasoning": call.reasoning, "stop": call.stop, "served": call.served,
             "fingerprint": call.fingerprint, "check_code": call.nonce,
             "has_check_code": is_signed(form, call.text, n, call.nonce) if call.nonce else None,
@@ -376,7 +377,13 @@ def _prompts_from_spec(case: Case, verdict: Verdict, spec: str) -> dict[str, tup
 
 
 def _part_texts(parts: tuple[Part, ...]) -> list[str]:
-    return [part if isinstance(part, str) else f"<picture {part.digest}>" for part in parts]
+    return [part if isinstance(part, str) else f"<{_media_name(part)} {part.digest}>" for part in parts]
+
+
+def _media_name(part: Media) -> str:
+    from fullbench.core.picture import Frame
+
+    return f"{part.noun}, {part.place} of {part.origin[:12]}," if isinstance(part, Frame) else part.noun
 
 
 def _case_lines(case_facts: dict[str, Any]) -> Iterator[str]:

@@ -6,12 +6,13 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from json import dumps
 from typing import Any, Protocol, runtime_checkable
 
 from fullbench.core.item import Part, Turn, parts_content
 from fullbench.core.json_digests_and_cached_properties import digest, once
 from fullbench.core.model_call import NOTHING, Call, FailureKind, Usage
-from fullbench.core.picture import Picture
+from fullbench.core.picture import Frame, Picture
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,19 @@ class Prompt:
         )
 
 
+def sent_text(prompt: Prompt) -> str:
+    """Return the turns of a prompt with frames as JSON: a ledger cannot render it again without a decoder."""
+
+    def part_value(part: Part) -> Any:
+        if not isinstance(part, Frame):
+            return part if isinstance(part, str) else {part.part_name: part.digest, "type": part.media_type}
+        about = {"of": part.origin, "rule": part.rule, "place": part.place}
+        return {"picture": part.digest, "type": part.media_type, **about}
+
+    turns = [{"role": turn.role, "parts": [part_value(part) for part in turn.parts]} for turn in prompt.turns]
+    return dumps({"turns": turns}, ensure_ascii=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """A model's reply to a prompt: text, or the error left after all retries.
@@ -90,9 +104,10 @@ class Reply:
 
     def exchange(self, at: float) -> Call:
         """Return the finished exchange as a `Call` for the ledger."""
+        frames = tuple(part for turn in self.prompt.turns for part in turn.parts if isinstance(part, Frame))
         return Call(
-            os.urandom(16).hex(), self.text, self.prompt.digest, "", self.reasoning, self.stop, self.served,
-            self.fingerprint, self.prompt.nonce, self.usage, at,
+            os.urandom(16).hex(), self.text, self.prompt.digest, sent_text(self.prompt) if frames else "",
+            self.reasoning, self.stop, self.served, self.fingerprint, self.prompt.nonce, self.usage, at, frames,
         )  # fmt: skip
 
 
@@ -129,6 +144,18 @@ def as_judge(model: Model) -> Model:
     settle = getattr(model, "as_judge", None)
     judge_model: Model = model if settle is None else settle()
     return judge_model
+
+
+def media_kinds(model: Model) -> frozenset[str]:
+    """Return the kinds of media that a model takes, by its attribute `media_kinds`; pictures if it has none."""
+    return frozenset(getattr(model, "media_kinds", ("image",)))
+
+
+def prepare_prompt(model: Model, prompt: Prompt) -> Prompt:
+    """Return the prompt as the model sends it, by its method `prepare`: frames may take the place of a video."""
+    prepare = getattr(model, "prepare", None)
+    prepared: Prompt = prompt if prepare is None else prepare(prompt)
+    return prepared
 
 
 def draws_pictures(model: Model) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 FailureKind = Literal["passing", "permanent", "unasked"]
 """The call may succeed later, never will (such as a prompt too long for the model), or was not made because the budget
@@ -99,3 +99,5 @@ class Call:
     nonce: str = ""
     usage: Usage = NOTHING
     at: float = 0.0
+    frames: tuple[Any, ...] = field(default=(), compare=False, repr=False)
+    """Frames and pages that were sent in place of other media, to be stored with the call."""

@@ -141,3 +141,15 @@ def _require_picture(data: bytes, name: str, path: str | Path | None, line: int 
     if has_no_pixels(data):
         raise InputError(f"the picture {name!r} is 0 pixels wide or high; make it again", path=path, line=line)
     return found_type
+
+
+@dataclass(frozen=True, slots=True)
+class Frame(Picture):
+    """A picture that is sent in place of a video or a document: one of its frames or pages.
+
+    `origin` is the digest of the file, `rule` the choice of frames, `place` the time or the page number.
+    """
+
+    origin: str = ""
+    rule: str = ""
+    place: str = ""

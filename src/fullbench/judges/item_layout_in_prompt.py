@@ -15,12 +15,18 @@ from fullbench.core.ballot import Language
 from fullbench.core.dialogue_turn_answers_and_criteria import is_dialogue, open_turns
 from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.core.json_digests_and_cached_properties import digest
-from fullbench.core.picture import Picture
+from fullbench.core.media import NOUNS, Media
 from fullbench.judges.prompt_templates import Template
 
 PictureMode = Literal["image", "none", "described"]
 
 _SLOTS: Mapping[PictureMode, str] = {"image": "pictures", "none": "withheld", "described": "described"}
+# The layout's digest, and with it the name of every judge, covers the texts for pictures only.
+_OTHER_PLACEHOLDERS: Mapping[Language, tuple[str, str]] = {
+    "en": ("[{noun} {number}, which you are not shown]", "[{noun} {number}, which you are not shown: {text}]"),
+    "zh": ("[{noun} {number}，不向你展示]", "[{noun} {number}，不向你展示：{text}]"),
+}
+_ZH_NOUNS: Mapping[str, str] = {"video": "视频", "audio": "录音", "document": "文档", "image": "图片"}
 _PLACEHOLDERS: Mapping[Language, str] = {"en": "[picture {number}{caption}]", "zh": "[图片 {number}{caption}]"}
 _CAPTIONS: Mapping[Language, str] = {"en": ": {text}", "zh": "：{text}"}
 _DESCRIBED_IN_PLACE: Mapping[Language, str] = {
@@ -72,9 +78,11 @@ def question_slots(
         language: Language of the placeholders.
         exact: True for a prompt with a fixed text, which gets no placeholders.
     """
+    has_other_media = has_media_besides_pictures(item)
     is_in_place = item.is_interleaved or (picture_mode == "image" and "pictures" not in template.slots)
     if exact and picture_mode != "image":
         is_in_place = False
+    is_in_place |= has_other_media  # the list of pictures has a heading that speaks of pictures
     *dialogue_turns, question_turn = _number_turns(
         item,
         _turns_in_place(item, picture_mode, language)
@@ -88,7 +96,7 @@ def question_slots(
     # If pictures are missing, the prompt says so: the judge must not conclude that the item has none.
     missing_names = item.tags.get(WITHOUT_PICTURES, "") if picture_mode != "described" else ""
     missing: tuple[Part, ...] = (str(len(missing_names.splitlines())),) if missing_names else ()
-    if is_in_place and picture_mode == "image":
+    if has_other_media or (is_in_place and picture_mode == "image"):
         pictures: tuple[Part, ...] = ()
     elif is_in_place and picture_mode == "described" and item.pictures:
         pictures = (_DESCRIBED_IN_PLACE[language],)
@@ -117,21 +125,52 @@ def _listed_pictures(item: Item, picture_mode: PictureMode) -> Iterator[Part]:
 
 def _turns_in_place(item: Item, picture_mode: PictureMode, language: Language) -> list[Turn]:
     turns, number = [], 0
+    has_other_media = has_media_besides_pictures(item)
     for turn in item.turns:
         pieces: list[tuple[Part, bool]] = []
         for part in turn.parts:
-            if not isinstance(part, Picture):
+            if isinstance(part, str):
                 pieces.append((part, False))
                 continue
             number += 1
             if picture_mode == "image":
                 pieces.append((part, False))
+            elif has_other_media:
+                pieces.append((_other_placeholder(part, number, item, picture_mode, language), True))
             else:
                 has_caption = picture_mode == "described" and number <= len(item.captions)
                 caption = _CAPTIONS[language].format(text=item.captions[number - 1]) if has_caption else ""
                 pieces.append((_PLACEHOLDERS[language].format(number=number, caption=caption), True))
         turns.append(Turn(turn.role, tuple(_separate(pieces))))
     return turns[len(turns) - len(item.turns_judged) :]
+
+
+def has_media_besides_pictures(item: Item) -> bool:
+    """Return True if the item shows a video, a recording or a document."""
+    return len(item.media) > len(item.pictures)
+
+
+def _other_placeholder(part: Media, number: int, item: Item, picture_mode: PictureMode, language: Language) -> str:
+    noun = _ZH_NOUNS[part.kind] if language == "zh" else part.noun
+    plain, described = _OTHER_PLACEHOLDERS[language]
+    if picture_mode != "described" or number > len(item.captions):
+        return plain.format(noun=noun, number=number)
+    return described.format(noun=noun, number=number, text=item.captions[number - 1])
+
+
+def name_media(text: str, item: Item, language: Language) -> str:
+    """Return a text of the template with the nouns of the item's media, if they are not only pictures.
+
+    >>> from fullbench.core.media import Video
+    >>> name_media("Look at every picture.", Item.ask("a", "?", Video("0", "video/mp4", b"")), "en")
+    'Look at every video.'
+    """
+    if not has_media_besides_pictures(item):
+        return text
+    kinds = dict.fromkeys(part.kind for part in item.media)
+    if language == "zh":
+        return text.replace("图片", "、".join(_ZH_NOUNS[kind] for kind in kinds))
+    return text.replace("every picture", " and ".join(f"every {NOUNS[kind]}" for kind in kinds))
 
 
 def _number_turns(item: Item, turns: Sequence[Turn], language: Language) -> list[Turn]:

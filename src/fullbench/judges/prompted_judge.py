@@ -20,11 +20,26 @@ from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.judge import Kind
 from fullbench.core.media import UNKNOWN
-from fullbench.core.model import DECLINED_STOPS, Model, Prompt, Reply, as_judge, takes_schemas
+from fullbench.core.model import (
+    DECLINED_STOPS,
+    Model,
+    Prompt,
+    Reply,
+    as_judge,
+    media_kinds,
+    prepare_prompt,
+    takes_schemas,
+)
 from fullbench.core.model_call import NOTHING, Call, FailureKind, Usage
 from fullbench.core.verdict import Failure, Fault, Verdict
 from fullbench.errors import InputError, ModelError
-from fullbench.judges.item_layout_in_prompt import PictureMode, layout_digest, question_slots, turn_criterion_text
+from fullbench.judges.item_layout_in_prompt import (
+    PictureMode,
+    layout_digest,
+    name_media,
+    question_slots,
+    turn_criterion_text,
+)
 from fullbench.judges.own_answers import add_own_answers, outcome_without_answer, request_own_answer
 from fullbench.judges.prompt_templates import Example, Template, load_template, merge_text_parts, render_examples
 from fullbench.judges.reply_reader_that_ignores_quoted_prompt_texts import (
@@ -249,7 +264,12 @@ class PromptedJudge:
                 elif outcome := outcome_without_answer(case, self.name, usage):
                     abstentions.append(outcome)
                 else:
-                    prompt = self.prompt(case)
+                    try:
+                        prompt = self.prompt(case)
+                    except InputError as error:  # a video or a document that cannot be decoded
+                        reason = str(error)
+                        abstentions.append(Verdict.from_case(case, self.name, "abstained", text=reason, at=time.time()))
+                        continue
                     prompt.tag.usage = usage
                     yield prompt
 
@@ -275,21 +295,22 @@ class PromptedJudge:
 
     def abstention_reason(self, case: Case) -> str:
         """Return why this judge abstains from a case; empty if it does not."""
-        if (
-            self.picture_mode == "described"
-            and case.item.pictures
-            and len(case.item.captions) < len(case.item.pictures)
-        ):
-            return agree_with_one(f"{len(case.item.pictures)} pictures, {len(case.item.captions)} descriptions")
+        if self.picture_mode == "described" and case.item.media and len(case.item.captions) < len(case.item.media):
+            noun = "picture" if len(case.item.media) == len(case.item.pictures) else "file"
+            return agree_with_one(f"{len(case.item.media)} {noun}s, {len(case.item.captions)} descriptions")
         pictures = response_pictures(case)
-        if self.picture_mode != "image" and pictures:
-            return "the responses are pictures, and this judge sees none"
-        if any(picture.media_type == UNKNOWN for picture in pictures):
-            return "what was given as a picture is none that we know"
+        response_media = [part for response in case.responses for part in response.media]
+        if self.picture_mode != "image" and response_media:
+            return f"the responses are {response_media[0].noun}s, and this judge sees none"
+        unknown = next((part for part in response_media if part.media_type == UNKNOWN), None)
+        if unknown is not None:
+            return f"what was given as a {unknown.noun} is none that we know"
         all_media = chain(case.item.media, *(response.media for response in case.responses))
         other_media = [part for part in all_media if part.kind != "image"]
-        if other_media and self.picture_mode == "image":
-            return f"the case has a {other_media[0].noun}, and this judge takes pictures and text"
+        if self.picture_mode == "image":
+            refused = next((part for part in other_media if part.kind not in media_kinds(self.model)), None)
+            if refused is not None:
+                return f"the case has a {refused.noun}, which this judge's model does not take"
         picture_count = len(pictures) + (len(case.item.pictures) if self.picture_mode == "image" else 0)
         if self.max_pictures is not None and picture_count > self.max_pictures:
             return f"the case shows {picture_count} pictures, and this judge takes {self.max_pictures} at a time"
@@ -340,7 +361,7 @@ class PromptedJudge:
         is_reasoning = bool(progress.steps)
         request_parts: tuple[Part, ...] = self._judging_parts(case)
         if is_reasoning:
-            request_parts = (self._step_text(progress.steps.popleft()),)
+            request_parts = (name_media(self._step_text(progress.steps.popleft()), case.item, self.language),)
         if turns[-1].role == "user":
             alone = all(turn.role == "system" for turn in turns[:-1]) and _FENCE not in self.prompt_template.blocks
             progress.shared_parts = len(turns[-1].parts) if alone else 0
@@ -354,7 +375,13 @@ class PromptedJudge:
         all_turns = (*turns, Turn("user", request_parts))
         # All trials share the judge's own answer.
         seed = None if is_reasoning and self.answers_first else case.trial or None
-        return Prompt(all_turns, seed, json, schema, check_code, progress.shared_parts, tag=progress)
+        prompt = Prompt(all_turns, seed, json, schema, check_code, progress.shared_parts, tag=progress)
+        prepared_prompt = prepare_prompt(self.model, prompt)
+        if prepared_prompt is not prompt and self.max_pictures is not None:
+            count = sum(len(turn.pictures) for turn in prepared_prompt.turns)
+            if count > self.max_pictures:
+                raise InputError(f"the case is sent as {count} pictures, and this judge takes {self.max_pictures}")
+        return prepared_prompt
 
     def _check_code(self, case: Case) -> str:
         """Return the check code of a verdict; empty if this judge requests none."""

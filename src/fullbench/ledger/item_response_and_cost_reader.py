@@ -98,6 +98,12 @@ class ContentReader:
             raise LedgerError(f"{self.place}: {digest} is a {media.noun}, not a picture")
         return media
 
+    def sent_texts_with_frames(self) -> Iterator[str]:
+        """Yield the prompts, as JSON, of the calls that sent frames or pages in place of other media."""
+        with self.reader() as reader:
+            sql = "SELECT sent FROM calls WHERE sent LIKE ? ORDER BY rowid"
+            yield from (text for (text,) in reader.execute(sql, ('{"turns"%',)).fetchall())
+
     def media(self, digest: str, kind: Kind | None = None) -> Media:
         """Return the picture or other file with this digest; raise `LedgerError` if no row names it.
         `kind` is that of the part that shows it, or None for the kind of its media type.

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from fullbench.core.model import Prompt, Reply
 from fullbench.errors import InputError
 from fullbench.models.dialects import Dialect, OpenAI
+from fullbench.models.media_as_sent import expand_media
 from fullbench.models.model_prices import Price, Shares, cache_shares, is_local, price_of, shares_at
 from fullbench.models.model_settings import Key, Limits, Sampling
 from fullbench.models.net.concurrent_calls import stream_replies
@@ -54,6 +55,10 @@ class ChatModel:
             )
         if self.sampling.seed is not None and not self.dialect.takes_seed:
             raise InputError(f"the {self.dialect.name} dialect takes no seed; leave it out for {self.model!r}")
+        if self.sampling.video == "native" and "video" not in self.dialect.native_kinds:
+            raise InputError(
+                f"the {self.dialect.name} dialect takes no video; leave out video=native for {self.model!r}"
+            )
         object.__setattr__(self, "url", self.url.rstrip("/"))
 
     @cached_property
@@ -77,6 +82,19 @@ class ChatModel:
         """Return this model for judging: temperature 0, unless sampling is set or the model takes none."""
         judge_sampling = self.sampling.as_judge(self.model)
         return self if judge_sampling is self.sampling else replace(self, sampling=judge_sampling)
+
+    @property
+    def media_kinds(self) -> frozenset[str]:
+        """Kinds of media that this model takes, as they are or as frames and pages."""
+        return self._sent_kinds | {"image", "video", "document"}
+
+    @cached_property
+    def _sent_kinds(self) -> frozenset[str]:
+        return self.dialect.sent_kinds(self.sampling)
+
+    def prepare(self, prompt: Prompt) -> Prompt:
+        """Return the prompt as it is sent: frames and pages in place of media that the dialect does not take."""
+        return expand_media(prompt, self.sampling, self._sent_kinds)
 
     @property
     def draws(self) -> bool:

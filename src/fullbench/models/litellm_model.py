@@ -22,6 +22,7 @@ from fullbench.models import dotenv
 from fullbench.models.dialects import OpenAI
 from fullbench.models.dialects.anthropic import REPLY_TOKENS, thinking_room
 from fullbench.models.dialects.base import join_text_parts
+from fullbench.models.media_as_sent import expand_media
 from fullbench.models.model_prices import Price, Shares, cache_shares, price_of, shares_at
 from fullbench.models.model_settings import Key, Limits, Sampling
 from fullbench.models.net import error_meanings
@@ -174,6 +175,7 @@ POLL = 0.02
 """Seconds between checks whether earlier calls left money in the budget."""
 CONNECT_TRIES = 3
 """Attempts to reach a server that never answered, before the run ends."""
+_NATIVE_KINDS = frozenset({"audio"})
 _ADDRESS_FIELDS = ("api_base", "base_url", "aws_bedrock_runtime_endpoint")
 
 
@@ -207,6 +209,13 @@ class LiteLLMModel:
         """Return this model for judging: temperature 0, unless sampling is set or the model takes none."""
         judge_sampling = self.sampling.as_judge(self.model)
         return self if judge_sampling is self.sampling else replace(self, sampling=judge_sampling)
+
+    media_kinds = frozenset({"image", "video", "audio", "document"})
+    """Videos and documents are sent as frames and pages, recordings as they are."""
+
+    def prepare(self, prompt: Prompt) -> Prompt:
+        """Return the prompt as it is sent: frames and pages in place of videos and documents."""
+        return expand_media(prompt, self.sampling, _NATIVE_KINDS)
 
     @cached_property
     def address(self) -> str:
@@ -278,7 +287,7 @@ class LiteLLMModel:
         room = thinking_room(sampling.effort) if "claude" in self.model.lower() else 0
         if room:  # Claude's thinking counts towards max_tokens, and litellm does not raise a limit that is set
             sampling = replace(sampling, max_tokens=(sampling.max_tokens or REPLY_TOKENS) + room)
-        return dict(orjson.loads(OpenAI().body(self.model, fitting, sampling)))
+        return dict(orjson.loads(OpenAI(kinds=_NATIVE_KINDS).body(self.model, fitting, sampling)))
 
 
 class _Caller:

@@ -28,6 +28,10 @@ class Sampling:
     `extra` is merged into the request body (for example `{"top_k": 1}`). `pixels` is the longest side of a picture
     sent, if it should differ from the dialect's. `effort` is how hard a reasoning model thinks, in the provider's own
     format.
+
+    `video` is `native` (the file is sent) or `frames`; `frames` is their number, at even times, and `fps` their rate.
+    A moving GIF or WebP is sent as frames if one of these is set, else as one still. `pages` is the number of first
+    pages of a document that are sent as pictures.
     """
 
     temperature: float | Literal["default"] | None = None
@@ -38,8 +42,16 @@ class Sampling:
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
     pixels: int | None = None
     effort: str | None = None
+    video: Literal["native", "frames"] | None = None
+    frames: int | None = None
+    fps: float | None = None
+    pages: int | None = None
 
     def __post_init__(self) -> None:
+        if self.video == "native" and self.frames is not None:
+            raise InputError("'frames' is the number of frames that we choose; leave it out with video=native")
+        if self.fps is not None and self.fps <= 0:
+            raise InputError(f"'fps' is a number of frames per second above 0; found {self.fps:g}")
         if self.effort is not None and self.effort not in EFFORTS:
             raise InputError(f"the effort of reasoning is {', '.join(EFFORTS)}; found {self.effort!r}")
         for name in self.extra:
@@ -47,6 +59,11 @@ class Sampling:
                 raise InputError(f"'extra' cannot hold {name!r}: that is what fullbench itself sends, or reads")
             if "key" in name.lower() or name.lower() == "token" or "secret" in name.lower():
                 raise InputError(f"{name!r} looks like a key and would be shown; give keys with key_env or key_file")
+
+    @property
+    def moves(self) -> bool:
+        """True if a moving GIF or WebP is sent as frames."""
+        return self.video != "native" and (self.video, self.frames, self.fps) != (None, None, None)
 
     @property
     def sent_temperature(self) -> float | None:
@@ -84,6 +101,10 @@ class Sampling:
             ("extra-", digest(dict(self.extra))[:8] if self.extra else None),
             ("px", self.pixels),
             ("effort-", self.effort),
+            ("video-", self.video),
+            ("frames", self.frames),
+            ("fps", self.fps),
+            ("pages", self.pages),
         ]
         return "".join(f"+{word}{value:g}" if isinstance(value, float) else f"+{word}{value}" for word, value in words
                        if value is not None)  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +19,7 @@ from urllib.parse import urlsplit
 
 from fullbench.core.model import Model
 from fullbench.core.plugin_entry_points import did_you_mean
-from fullbench.errors import InputError
+from fullbench.errors import DataWarning, InputError
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI, Responses
 from fullbench.models.model_settings import LIMITS_COMPLETIONS, Key, Limits, Sampling
@@ -45,13 +46,27 @@ class Provider:
         return same and there.scheme == home.scheme
 
 
-OPENAI = Provider("openai", lambda: OpenAI("max_completion_tokens"), OpenAI.home, ("OPENAI_API_KEY",))
+_ANY_AUDIO = ("wav", "mp3", "flac", "ogg", "m4a")
+_SERVER_KINDS = frozenset({"video", "audio"})
+"""Kinds of media that vLLM and compatible servers take as they are, if the model does."""
+
+OPENAI = Provider(
+    "openai",
+    lambda: OpenAI("max_completion_tokens", kinds=frozenset({"audio", "document"})),
+    OpenAI.home,
+    ("OPENAI_API_KEY",),
+)
 RESPONSES = Provider("responses", Responses, Responses.home, OPENAI.env)
 ANTHROPIC = Provider("anthropic", Anthropic, Anthropic.home, ("ANTHROPIC_API_KEY",))
 GEMINI = Provider("gemini", Gemini, Gemini.home, ("GEMINI_API_KEY", "GOOGLE_API_KEY"))
-OPENROUTER = Provider("openrouter", OpenAI, "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",))
+OPENROUTER = Provider(
+    "openrouter",
+    lambda: OpenAI(kinds=_SERVER_KINDS | {"document"}, audio_formats=_ANY_AUDIO),
+    "https://openrouter.ai/api/v1",
+    ("OPENROUTER_API_KEY",),
+)
 OLLAMA = Provider("ollama", OpenAI, "http://localhost:11434/v1")
-VLLM = Provider("vllm", OpenAI, "http://localhost:8000/v1")
+VLLM = Provider("vllm", lambda: OpenAI(kinds=_SERVER_KINDS, audio_urls=True), "http://localhost:8000/v1")
 
 
 def build_litellm_model(name: str, options: Mapping[str, str]) -> Model:
@@ -61,6 +76,8 @@ def build_litellm_model(name: str, options: Mapping[str, str]) -> Model:
     if "://" in name:
         raise InputError(f"'litellm:{name}' holds an address, which litellm would not use; write openai:NAME@URL")
     price = {**PRICE, "price_cached": CACHING["price_cached"]}
+    if options.get("video") == "native":
+        raise InputError(f"'litellm:{name}' sends frames of a video; leave out video=native")
     limits = {limit: word for limit, word in LIMITS.items() if limit != "hedge"}  # litellm calls cannot be cancelled
     option_values = read_options(f"litellm:{name}", options, {**SAMPLING, **limits, **price})
     return LiteLLMModel(
@@ -138,7 +155,9 @@ def _build_chat_model(provider: Provider, name: str, options: Mapping[str, str])
     check_url(model, address)
     env = (option_values["key_env"],) if "key_env" in option_values else provider.env if provider.owns(address) else ()
     is_other_server = provider is OPENAI and not provider.owns(address) and not LIMITS_COMPLETIONS.search(model)
-    dialect = OpenAI(seed=_seed_field(address)) if is_other_server else provider.dialect()
+    dialect = provider.dialect()
+    if is_other_server:
+        dialect = OpenAI(seed=_seed_field(address), kinds=_SERVER_KINDS, audio_urls=True)
     if option_values.get("cache"):
         if not isinstance(dialect, Anthropic):
             raise InputError(
@@ -146,6 +165,13 @@ def _build_chat_model(provider: Provider, name: str, options: Mapping[str, str])
                 "leave it out"
             )
         dialect = Anthropic(cache=True)
+    if option_values.get("video") == "native" and "video" in dialect.native_kinds and not dialect.chooses_frames:
+        warnings.warn(
+            f"{spec!r} sends videos as they are. The server chooses the frames that its model gets, and no reply says "
+            "which; video=frames sends frames that you can see.",
+            DataWarning,
+            stacklevel=2,
+        )
     return ChatModel(
         model,
         address,
@@ -246,6 +272,12 @@ def _parse_yes_no(word: str) -> bool:
     return word == "yes"
 
 
+def _parse_video(word: str) -> str:
+    if word not in {"native", "frames"}:
+        raise ValueError(word)
+    return word
+
+
 SAMPLING: Mapping[str, Callable[[str], Any]] = {
     "temperature": _parse_temperature,
     "top_p": parse_number,
@@ -255,6 +287,10 @@ SAMPLING: Mapping[str, Callable[[str], Any]] = {
     "extra": json.loads,
     "pixels": int,
     "effort": str,
+    "video": _parse_video,
+    "frames": _parse_count,
+    "fps": parse_number,
+    "pages": _parse_count,
 }
 LIMITS: Mapping[str, Callable[[str], Any]] = {
     "rpm": parse_number,
@@ -284,6 +320,7 @@ FORMAT_HINTS: Mapping[Callable[[str], Any], str] = {
     _parse_amount: "; it is a number of dollars, such as 2.5",
     _parse_temperature: "; it is a number, or the word default",
     _parse_yes_no: "; it is yes or no",
+    _parse_video: "; it is native (the file itself is sent) or frames",
     json.loads: '; it is a JSON object such as {"top_k": 1}',
 }
 

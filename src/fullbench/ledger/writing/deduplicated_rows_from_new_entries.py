@@ -80,6 +80,7 @@ class Adder:
         for call in exchanges:
             if not self._seen_lately("calls", call.id):
                 self._remember("calls", call.id)
+                self._add_media(call.frames)
                 self._writer.add_rows("calls", row_conversion.call_row(call, name, role))
 
     def add_case(self, case: Case, stored_items: StoredItems) -> None:

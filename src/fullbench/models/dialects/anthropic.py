@@ -19,6 +19,7 @@ from fullbench.models.dialects.base import (
 )
 from fullbench.models.model_settings import Sampling
 from fullbench.models.wire.image_encoding import Limit, encode_picture
+from fullbench.models.wire.media_encoding import encode_media
 from fullbench.models.wire.reasoning_text import collect_text
 from fullbench.models.wire.untrusted_json import (
     list_of,
@@ -31,6 +32,9 @@ from fullbench.models.wire.untrusted_json import (
 
 REPLY_TOKENS = 4_096
 """Reply limit that every Claude model accepts, including the oldest."""
+
+LARGEST_DOCUMENT = 22 * 2**20
+"""A request has at most 32 MB, and base64 takes a third more: docs.claude.com/en/docs/build-with-claude/pdf-support."""
 
 _ADAPTIVE_MODELS = re.compile(r"claude-(?:[a-z]+-)?(?:4[-.][6-9]|[5-9])|claude-mythos")
 """Models that choose how long they think, within an effort; older ones take a number of tokens."""
@@ -64,6 +68,7 @@ class Anthropic(Dialect):
     takes_seed = False
     signature_fields = ("content",)
     pictures = Limit(pixels=2_000)
+    native_kinds = frozenset({"document"})
     _STOPS: ClassVar = {
         "end_turn": "stop",
         "stop_sequence": "stop",
@@ -113,6 +118,10 @@ class Anthropic(Dialect):
     def _part(self, part: Part, limit: Limit) -> bytes:
         if isinstance(part, str):
             return b'{"type":"text","text":' + json_text(part) + b"}"
+        if part.kind == "document":
+            data = encode_media(part, "Anthropic's API", LARGEST_DOCUMENT)
+            source = b'{"type":"base64","media_type":"application/pdf","data":"' + data + b'"}'
+            return b'{"type":"document","source":' + source + b"}"
         media, data = encode_picture(require_picture(part), limit)
         source = b'{"type":"base64","media_type":"' + media.encode() + b'","data":"' + data + b'"}'
         return b'{"type":"image","source":' + source + b"}"

@@ -44,6 +44,11 @@ class Dialect(ABC):
     signature_fields: ClassVar[tuple[str, ...]]
     pictures: ClassVar[Limit] = Limit()
 
+    native_kinds: frozenset[str] = frozenset()
+    """Kinds of media other than pictures that it takes as they are."""
+    chooses_frames: ClassVar[bool] = False
+    """True if the frames of a video follow from the request, so that videos are sent as they are by default."""
+
     @abstractmethod
     def url(self, base: str, model: str) -> str:
         """Return the URL to post to."""
@@ -75,6 +80,15 @@ class Dialect(ABC):
         """Return what to store with the answer about the request, such as a generator's seed."""
         return {}
 
+    def sent_kinds(self, sampling: Sampling) -> frozenset[str]:
+        """Return the kinds of media other than pictures that are sent as they are with these settings."""
+        left_out = set()
+        if sampling.video == "frames" or sampling.frames or (sampling.video is None and not self.chooses_frames):
+            left_out.add("video")
+        if sampling.pages:
+            left_out.add("document")
+        return self.native_kinds - left_out
+
     def limit(self, sampling: Sampling) -> Limit:
         """Return the limits of pictures."""
         if sampling.pixels is None:
@@ -86,7 +100,7 @@ def require_picture(part: Media) -> Picture:
     """Return a picture, or refuse a part that this model does not take."""
     if isinstance(part, Picture):
         return part
-    raise InputError(f"this model takes pictures and text, and no {part.noun}")
+    raise InputError(f"this model does not take a {part.noun}")
 
 
 def json_text(text: str) -> bytes:

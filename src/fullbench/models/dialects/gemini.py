@@ -20,8 +20,12 @@ from fullbench.models.dialects.base import (
 )
 from fullbench.models.model_settings import Sampling
 from fullbench.models.wire.image_encoding import Limit, encode_picture
+from fullbench.models.wire.media_encoding import encode_media
 from fullbench.models.wire.reasoning_text import collect_text
 from fullbench.models.wire.untrusted_json import list_of, mapping_of, storable_text, text_of, token_count, usage_of
+
+LARGEST_INLINE = 14 * 2**20
+"""A request has at most 20 MB, and base64 takes a third more: ai.google.dev/gemini-api/docs/video-understanding."""
 
 _LEVELS = re.compile(r"gemini-(?:[3-9]|\d\d)")
 """Models that take a level of thinking; older ones take a number of tokens."""
@@ -44,6 +48,8 @@ class Gemini(Dialect):
     home = "https://generativelanguage.googleapis.com/v1beta"
     signature_fields = ("candidates", "promptFeedback", "usageMetadata")
     pictures = Limit(pixels=3_072, media=("image/jpeg", "image/png", "image/webp"))
+    native_kinds = frozenset({"video", "audio", "document"})
+    chooses_frames = True
     _FILTER_REASONS = (
         "SAFETY", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "RECITATION",
         "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "LANGUAGE",
@@ -80,14 +86,19 @@ class Gemini(Dialect):
         limit = self.limit(sampling)
         contents = b",".join(
             b'{"role":"' + (b"model" if turn.role == "assistant" else b"user") + b'","parts":['
-            + b",".join(self._part(part, limit) for part in join_text_parts(turn.parts)) + b"]}"
+            + b",".join(self._part(part, limit, sampling.fps) for part in join_text_parts(turn.parts)) + b"]}"
             for turn in turns if turn.role != "system"
         )  # fmt: skip
         return splice_json(settings, b'"contents":[' + contents + b"]")
 
-    def _part(self, part: Part, limit: Limit) -> bytes:
+    def _part(self, part: Part, limit: Limit, fps: float | None) -> bytes:
         if isinstance(part, str):
             return b'{"text":' + json_text(part) + b"}"
+        if part.kind in self.native_kinds:
+            data, media_type = encode_media(part, "Gemini's API", LARGEST_INLINE), part.media_type.encode()
+            inline = b'"inlineData":{"mimeType":"' + media_type + b'","data":"' + data + b'"}'
+            rate = b',"videoMetadata":{"fps":%g}' % fps if fps is not None and part.kind == "video" else b""
+            return b"{" + inline + rate + b"}"
         media, data = encode_picture(require_picture(part), limit)
         return b'{"inlineData":{"mimeType":"' + media.encode() + b'","data":"' + data + b'"}}'
 

@@ -9,13 +9,17 @@ from typing import Any, ClassVar
 import orjson
 
 from fullbench.core.item import Turn
+from fullbench.core.media import Media
 from fullbench.core.model import Prompt, Reply
 from fullbench.models.dialects.base import Dialect, json_text, open_json_object, require_picture, turns_with_system
 from fullbench.models.model_settings import Sampling
 from fullbench.models.wire.image_encoding import Limit, encode_picture
+from fullbench.models.wire.media_encoding import audio_format, encode_media
 from fullbench.models.wire.reasoning_text import collect_text, split_reasoning
 from fullbench.models.wire.untrusted_json import list_of, mapping_of, storable_text, text_of, token_count, usage_of
 
+LARGEST_FILE = 50 * 2**20
+"""Largest document in a request: developers.openai.com/api/docs/guides/file-inputs."""
 LAST_TOKENS = 64
 """Number of tokens kept from the end of a reply, with their probabilities: the verdict is there."""
 
@@ -29,9 +33,21 @@ class OpenAI(Dialect):
     signature_fields = ("choices",)
     _STOPS: ClassVar = {"content_filter": "filter", "tool_calls": "tool", "function_call": "tool"}
 
-    def __init__(self, length: str = "max_tokens", seed: str = "seed") -> None:
+    def __init__(
+        self,
+        length: str = "max_tokens",
+        seed: str = "seed",
+        kinds: frozenset[str] = frozenset(),
+        audio_formats: tuple[str, ...] = ("wav", "mp3"),
+        *,
+        audio_urls: bool = False,
+    ) -> None:
         self.length, self._seed = length, seed
         """The server's names for the reply limit and the seed."""
+        self.native_kinds = kinds
+        self._audio_formats = audio_formats
+        self._audio_urls = audio_urls
+        """Formats of recordings that it takes; with `audio_urls`, others are sent as a data URL."""
 
     def url(self, base: str, model: str) -> str:
         return f"{base}/chat/completions"
@@ -69,12 +85,27 @@ class OpenAI(Dialect):
         for part in turn.parts:
             if isinstance(part, str):
                 pieces += (comma, b'{"type":"text","text":', json_text(part), b"}")
+            elif part.kind in self.native_kinds:
+                pieces += (comma, self._media(part))
             else:
                 media, data = encode_picture(require_picture(part), limit)
                 head = b'{"type":"image_url","image_url":{"url":"data:' + media.encode() + b";base64,"
                 pieces += (comma, head, data, b'"}}')
             comma = b","
         pieces.append(b"[]}" if comma == b"[" else b"]}")
+
+    def _media(self, part: Media) -> bytes:
+        if part.kind == "document":
+            data = encode_media(part, "the chat API", LARGEST_FILE)
+            head = b'{"type":"file","file":{"filename":"document.pdf","file_data":"data:application/pdf;base64,'
+            return head + data + b'"}}'
+        if part.kind == "audio" and not (self._audio_urls and part.media_type not in {"audio/wav", "audio/mpeg"}):
+            name = audio_format(part, "this API", self._audio_formats).encode()
+            head = b'{"type":"input_audio","input_audio":{"data":"'
+            return head + encode_media(part, "this API") + b'","format":"' + name + b'"}}'
+        kind, media_type = (b"audio_url" if part.kind == "audio" else b"video_url"), part.media_type.encode()
+        head = b'{"type":"' + kind + b'","' + kind + b'":{"url":"data:' + media_type + b";base64,"
+        return head + encode_media(part, "this server") + b'"}}'
 
     def parse(self, payload: Mapping[str, Any], prompt: Prompt) -> Reply | None:
         choices = list_of(payload.get("choices"), "choices")

@@ -10,9 +10,10 @@ import orjson
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt, Reply
 from fullbench.models.dialects.base import Dialect, json_text, open_json_object, require_picture, turns_with_system
-from fullbench.models.dialects.openai import OpenAI
+from fullbench.models.dialects.openai import LARGEST_FILE, OpenAI
 from fullbench.models.model_settings import Sampling
 from fullbench.models.wire.image_encoding import encode_picture
+from fullbench.models.wire.media_encoding import encode_media
 from fullbench.models.wire.reasoning_text import collect_text
 from fullbench.models.wire.untrusted_json import list_of, mapping_of, storable_text, text_of, token_count, usage_of
 
@@ -26,6 +27,7 @@ class Responses(Dialect):
     takes_seed = False
     takes_schemas = True
     signature_fields = ("output", "incomplete_details")
+    native_kinds = frozenset({"document"})
     _STOPS: ClassVar = {"max_output_tokens": "length", "content_filter": "filter"}
 
     def url(self, base: str, model: str) -> str:
@@ -60,6 +62,9 @@ class Responses(Dialect):
         for part in turn.parts:
             if isinstance(part, str):
                 pieces += (comma, b'{"type":"', kind, b'","text":', json_text(part), b"}")
+            elif part.kind == "document":
+                head = b'{"type":"input_file","filename":"document.pdf","file_data":"data:application/pdf;base64,'
+                pieces += (comma, head, encode_media(part, "the responses API", LARGEST_FILE), b'"}')
             else:
                 media, data = encode_picture(require_picture(part), self.limit(sampling))
                 pieces += (comma, b'{"type":"input_image","detail":"auto","image_url":"data:', media.encode())

@@ -25,6 +25,8 @@ from fullbench.errors import FullbenchError, LedgerError
 from fullbench.models.net.budget_reservations import charge_calls_to
 from fullbench.models.net.cancellation import stop_calls_when
 from fullbench.models.net.rate_limits import limit_calls_in_flight
+from fullbench.models.wire.video_frames_and_document_pages import use_stored_stills
+from fullbench.studies.engines.frames_and_pages_in_ledger import StoredStills
 from fullbench.studies.engines.interrupt_handling import Stop
 from fullbench.studies.engines.judge_or_contestant_job_and_recipe import Job, Key
 from fullbench.studies.engines.run_budget import Budget
@@ -282,6 +284,7 @@ class _JobRun:
                 charge_calls_to(self._share),
                 stop_calls_when(lambda: bool(self._stop.reason) or self._is_given_up),
                 limit_calls_in_flight(self._most_calls_in_flight),
+                use_stored_stills(StoredStills(job.ledger)),
             ):
                 due = self._due()
                 for outcome in engine.ask(job, self._tasks_to_start(due), self._counts, self._stop):

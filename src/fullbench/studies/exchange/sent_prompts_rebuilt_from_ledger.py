@@ -5,14 +5,17 @@ No model is called and no judge is built from a spec, so web pages can do this f
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from fullbench.core.case import Case
 from fullbench.core.dialogue_turn_answers_and_criteria import case_as_shown
-from fullbench.core.item import Turn
+from fullbench.core.item import Part, Turn
+from fullbench.core.media import KINDS, PART_NAMES, media_from_digest
 from fullbench.core.model import Prompt, Reply
+from fullbench.core.picture import Frame
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.judges.prompt_templates import Example
@@ -41,6 +44,11 @@ def sent_prompts(settings: Mapping[str, Any], case: Case, verdict: Verdict) -> d
 
     Empty if the judge is of another kind, or used its own prompt template, whose text is not in the ledger.
     """
+    turns_with_frames = {
+        call.prompt: turns_of_text(call.sent) for call in verdict.exchanges if call.sent.startswith('{"turns"')
+    }
+    if turns_with_frames:
+        return turns_with_frames
     wanted_digests = {verdict.prompt, *(call.prompt for call in verdict.exchanges)} - {""}
     judge = _judge_from_settings(settings) if wanted_digests else None
     if judge is None:
@@ -56,6 +64,21 @@ def sent_prompts(settings: Mapping[str, Any], case: Case, verdict: Verdict) -> d
             if candidate.digest in wanted_digests:
                 turns_by_digest[candidate.digest] = candidate.turns
     return turns_by_digest
+
+
+def turns_of_text(text: str) -> tuple[Turn, ...]:
+    """Return the turns that a call stored because frames were sent; the frames have digests and no bytes."""
+
+    def part(value: Any) -> Part:
+        if isinstance(value, str):
+            return value
+        name = next(name for name in PART_NAMES.values() if name in value)
+        if "of" in value:
+            return Frame(value[name], value["type"], b"", value["of"], value["rule"], value["place"])
+        kind = next(kind for kind in KINDS if PART_NAMES[kind] == name)
+        return media_from_digest(kind, value[name], value["type"], b"")
+
+    return tuple(Turn(turn["role"], tuple(map(part, turn["parts"]))) for turn in json.loads(text)["turns"])
 
 
 def _judge_from_settings(settings: Mapping[str, Any]) -> PromptedJudge | None:

@@ -15,11 +15,11 @@ from fullbench.core.dialogue_turn_answers_and_criteria import (
     turns_to_answer,
 )
 from fullbench.core.item import Item, Part, Turn, separate_texts
-from fullbench.core.model import Model, Prompt, Reply
+from fullbench.core.model import Model, Prompt, Reply, prepare_prompt
 from fullbench.core.model_call import NOTHING, Call, FailureKind, Usage
 from fullbench.core.response import Response
 from fullbench.core.verdict import Failure
-from fullbench.errors import ModelError
+from fullbench.errors import InputError, ModelError
 from fullbench.ledger.ledger import Ledger
 from fullbench.picture_flattening_and_orientation import is_black
 from fullbench.studies import judge_contestant_and_benchmark_specs
@@ -123,6 +123,7 @@ class _AnswerJob(Job):
     def call(model: Model, questions: Iterable[Question]) -> Iterator[_Answer | Failure]:
         remaining_questions = iter(questions)
         next_turns: deque[Question] = deque()
+        unsendable: deque[Failure] = deque()
         more = True
 
         def prompts() -> Iterator[Prompt]:
@@ -132,12 +133,19 @@ class _AnswerJob(Job):
                 if question is None:
                     more = False
                 else:
-                    yield _build_prompt(question)
+                    try:
+                        prompt = prepare_prompt(model, _build_prompt(question))
+                    except InputError as error:  # a video or a document that cannot be decoded
+                        unsendable.append(_failure(model.name, question, str(error), "permanent"))
+                        continue
+                    yield prompt
 
         # A reply to a turn leads to the prompt of the next one, after the iterator of prompts may have ended.
         while more or next_turns:
             try:
                 for reply in model.answer(prompts()):
+                    while unsendable:
+                        yield unsendable.popleft()
                     outcome = _outcome_from_reply(model.name, reply)
                     if isinstance(outcome, Question):
                         next_turns.append(outcome)
@@ -147,6 +155,8 @@ class _AnswerJob(Job):
                 for question in next_turns:
                     yield _failure(model.name, question, f"it was not asked further: {error}")
                 raise
+            while unsendable:
+                yield unsendable.popleft()
 
     def tasks(self) -> Iterator[Question]:
         return (Question(item, sample) for item in self._items for sample in range(self._samples))

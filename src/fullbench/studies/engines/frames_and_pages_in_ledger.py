@@ -1,0 +1,53 @@
+"""Frames and pages that earlier calls sent, found in a ledger: a later call sends the same bytes."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+from fullbench.core.picture import Frame
+from fullbench.ledger.ledger import Ledger
+from fullbench.models.wire.video_frames_and_document_pages import Stills
+
+
+class StoredStills:
+    """Index of the frames and pages in a ledger by the digest of their file and the rule; built on first use."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._lock = threading.Lock()
+        self._index: dict[tuple[str, str], tuple[str, list[Any]]] | None = None
+
+    def __call__(self, digest: str, rule: str) -> Stills | None:
+        """Return what was sent for a file under a rule, or None if no call has sent it."""
+        with self._lock:
+            if self._index is None:
+                self._index = self._read()
+        stored = self._index.get((digest, rule))
+        if stored is None:
+            return None
+        summary, parts = stored
+        frames = (
+            Frame(
+                part["picture"], part["type"], self._ledger.picture(part["picture"]).source, digest, rule, part["place"]
+            )
+            for part in parts
+        )
+        return Stills(summary, tuple(frames))
+
+    def _read(self) -> dict[tuple[str, str], tuple[str, list[Any]]]:
+        index: dict[tuple[str, str], tuple[str, list[Any]]] = {}
+        for text in self._ledger.sent_texts_with_frames():
+            for turn in json.loads(text)["turns"]:
+                found: dict[tuple[str, str], tuple[str, list[Any]]] = {}
+                for place, part in enumerate(turn["parts"]):
+                    if isinstance(part, dict) and "of" in part:
+                        # The sentence on the whole comes before the first frame and its time.
+                        summary = str(turn["parts"][place - 2]).strip()[1:-1]
+                        parts = found.setdefault((part["of"], part["rule"]), (summary, []))[1]
+                        if part["place"] not in {earlier["place"] for earlier in parts}:
+                            parts.append(part)
+                for key, stills in found.items():
+                    index.setdefault(key, stills)
+        return index

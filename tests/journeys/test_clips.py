@@ -1,0 +1,206 @@
+"""A folder of clips, judged: videos and moving pictures, by judges of several dialects, as frames and as they are."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from fullbench import Ledger
+from tests.support.commands import write_rows
+from tests.support.media_files import colour_frames, pdf_bytes, wav_bytes, write_gif, write_video
+from tests.support.recording_model_server import RecordingServer
+
+pytest.importorskip("av")
+
+VIDEO_FRAMES = ["[0.0 s] ", "[1.5 s] ", "[3.5 s] ", "[5.5 s] "]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory, monkeypatch) -> None:
+    monkeypatch.setenv("FULLBENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
+    monkeypatch.setenv("KEY", "k")
+
+
+@pytest.fixture
+def clips(tmp_path: Path) -> Path:
+    folder = tmp_path / "clips"
+    write_video(folder / "walk.mp4", colour_frames(12), sound=True)
+    write_gif(folder / "blink.gif", colour_frames(4))
+    names = ("walk", "blink")
+    answers = [{"item": name, "model": "m", "text": f"Colours follow each other in {name}."} for name in names]
+    write_rows(tmp_path / "answers.jsonl", answers)
+    return folder
+
+
+def user_parts(path: str, body: dict[str, Any]) -> list[Any]:
+    """Return the parts of the last user turn: text, or (type, bytes) of what else was sent."""
+    if "contents" in body:
+        parts = body["contents"][-1]["parts"]
+        return [part["text"] if "text" in part else binary(part["inlineData"]["data"]) for part in parts]
+    turn = (body.get("messages") or body["input"])[-1]
+    found = []
+    for part in [{"text": turn["content"]}] if isinstance(turn["content"], str) else turn["content"]:
+        if "text" in part:
+            found.append(part["text"])
+        elif "source" in part:
+            found.append(binary(part["source"]["data"]))
+        else:
+            kind = part["type"]
+            value = part.get(kind, part)
+            data = part.get("image_url") if kind == "input_image" else value.get("url") or value.get("data") \
+                or value.get("file_data")  # fmt: skip
+            found.append(binary(str(data).rpartition(",")[2]))
+    return found
+
+
+def binary(data: str) -> bytes:
+    return base64.b64decode(data)
+
+
+def colour_of(data: bytes) -> tuple[int, ...]:
+    from io import BytesIO
+
+    with Image.open(BytesIO(data)) as image:
+        return image.convert("RGB").getpixel((20, 20))
+
+
+def judge_words(server: RecordingServer, *specs: str) -> list[str]:
+    return [word for spec in specs for word in ("--judge", spec.format(url=server.url))]
+
+
+def test_clips_are_judged_as_frames_and_as_they_are_and_replayed_with_the_same_bytes(cli, tmp_path, clips):
+    video = (clips / "walk.mp4").read_bytes()
+    specs = (
+        "openai:plain@{url}/v1?mode=direct&frames=4",
+        "anthropic:claude@{url}/v1?mode=direct&frames=4&key_env=KEY",
+        "gemini:flash@{url}/v1?mode=direct&fps=1&key_env=KEY",
+        "vllm:native@{url}/v1?mode=direct&video=native",
+    )
+    words = ["judge", "--items", "clips", "--question", "What happens?", "--responses", "answers.jsonl", "--quiet"]
+    with RecordingServer(lambda text: "[[4]]") as server:
+        command = [*words, *judge_words(server, *specs), "--ballot", "score:1-5"]
+        code, _, err = cli(*command)
+        assert code == 0, err
+        assert "The server chooses the frames that its model gets" in err
+        assert "Called 8, reused 0, failed 0" in err
+        sent = {
+            name: [user_parts(path, json.loads(raw)) for path, raw in server.bodies if name in path or name in str(raw)]
+            for name in ("plain", "claude", "flash", "native")
+        }
+        # Frames: in their places, each after its time; the clip's sound is not sent, and the prompt says so.
+        for name in ("plain", "claude"):
+            (parts,) = [parts for parts in sent[name] if any("video of" in str(part) for part in parts)]
+            texts = [part for part in parts if isinstance(part, str)]
+            frames = [part for part in parts if isinstance(part, bytes)]
+            assert "[video of 5.5 s, 4 frames, its sound is left out]" in "".join(texts)
+            before = [parts[place - 1][-8:] for place, part in enumerate(parts) if isinstance(part, bytes)]
+            assert before == VIDEO_FRAMES
+            assert [colour_of(data) for data in frames] == [
+                pytest.approx(colour, abs=4) for colour in ((255, 0, 0), (255, 255, 255), (0, 128, 0), (255, 255, 0))
+            ]
+            (parts,) = [
+                parts for parts in sent[name] if any("moving picture of 2.0 s, 4 frames" in str(p) for p in parts)
+            ]
+            assert len([part for part in parts if isinstance(part, bytes)]) == 4
+        for name in ("flash", "native"):  # the file itself
+            assert video in [part for parts in sent[name] for part in parts]
+        gemini = next(body for body in server.sent_to("flash") if "video/mp4" in str(body))
+        assert {"fps": 1} in [part.get("videoMetadata") for part in gemini["contents"][-1]["parts"]]
+        first_bodies = sorted(raw for _, raw in server.bodies)
+
+        # A copy of the ledger on another machine, without the cache: the frames come from the ledger.
+        with Ledger(tmp_path / "fullbench.ledger", read_only=True) as ledger:
+            assert list(ledger.verify()) == []
+            (verdict,) = [v for v in ledger.verdicts() if "plain" in v.judge and v.item == "walk"]
+            (call,) = verdict.exchanges
+            stored = [part["picture"] for turn in json.loads(call.sent)["turns"] for part in turn["parts"]
+                      if isinstance(part, dict)]  # fmt: skip
+            assert [ledger.picture(name).data() for name in stored] == [
+                part for part in next(p for p in sent["plain"] if "video of" in str(p)) if isinstance(part, bytes)
+            ]
+        code, _, err = cli(*command)
+        assert "Called 0, reused 8, failed 0" in err
+    code, out, err = cli("show", "walk", "--judge", "plain")
+    assert code == 0, err
+    assert "[video of 5.5 s, 4 frames, its sound is left out]" in out
+    assert f"<picture, 1.5 s of {hashlib.sha256(video).hexdigest()[:12]}, " in out
+    assert len(set(first_bodies)) == 8
+
+
+def test_a_second_trial_sends_the_frames_of_the_first_though_the_decoder_changed(cli, tmp_path, clips, monkeypatch):
+    from fullbench.models.wire import video_frames_and_document_pages as stills
+
+    command = [
+        "judge", "--items", "clips", "--question", "What happens?", "--responses", "answers.jsonl", "--quiet",
+        "--ballot", "score:1-5",
+    ]  # fmt: skip
+    with RecordingServer(lambda text: "[[4]]") as server:
+        judge = judge_words(server, "openai:plain@{url}/v1?mode=direct&frames=4")
+        assert cli(*command, *judge)[0] == 0
+        first = [[p for p in user_parts(path, json.loads(raw)) if isinstance(p, bytes)] for path, raw in server.bodies]
+        server.bodies.clear()
+        shutil.rmtree(stills.cache_folder() / "frames")
+        monkeypatch.setattr(stills, "_video_frames", None)  # any use would fail
+        monkeypatch.setattr(stills, "_picture_frames", None)
+        code, _, err = cli(*command, *judge, "--trials", "2")
+        assert code == 0, err
+        assert "Called 2, reused 2, failed 0" in err
+        again = [[p for p in user_parts(path, json.loads(raw)) if isinstance(p, bytes)] for path, raw in server.bodies]
+    assert sorted(first) == sorted(again)
+
+
+def test_contestants_get_the_same_frames_as_judges(cli, tmp_path, clips):
+    with RecordingServer(lambda text: "It walks.") as server:
+        code, _, err = cli(
+            "answer", "--items", "clips", "--question", "What happens?", "--out", "said.jsonl", "--quiet",
+            "--contestant", f"openai:talker@{server.url}/v1?frames=2",
+        )  # fmt: skip
+        assert code == 0, err
+        bodies = [user_parts(path, json.loads(raw)) for path, raw in server.bodies]
+    (parts,) = [parts for parts in bodies if "video of" in str(parts)]
+    texts = [part for part in parts if isinstance(part, str)]
+    assert "[video of 5.5 s, 2 frames, its sound is left out]" in texts[0]
+    assert len([part for part in parts if isinstance(part, bytes)]) == 2
+    assert texts[-1].strip() == "What happens?"
+
+
+def test_recordings_and_documents_go_as_they_are_to_dialects_that_take_them_and_others_say_what_they_do(cli, tmp_path):
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "speech.wav").write_bytes(wav_bytes())
+    (tmp_path / "files" / "report.pdf").write_bytes(pdf_bytes(3))
+    write_rows(
+        tmp_path / "answers.jsonl", [{"item": name, "model": "m", "text": "Yes."} for name in ("speech", "report")]
+    )
+    specs = (
+        "openai:gpt@{url}/v1?mode=direct&pages=2",
+        "responses:gpt@{url}/v1?mode=direct&key_env=KEY",
+        "anthropic:claude@{url}/v1?mode=direct&key_env=KEY",
+        "gemini:flash@{url}/v1?mode=direct&key_env=KEY",
+    )
+    with RecordingServer(lambda text: "[[4]]") as server:
+        code, _, err = cli(
+            "judge", "--items", "files", "--question", "What?", "--responses", "answers.jsonl", "--quiet",
+            "--ballot", "score:1-5", *judge_words(server, *specs),
+        )  # fmt: skip
+        assert code == 0, err
+        bodies = [(path, user_parts(path, json.loads(raw))) for path, raw in server.bodies]
+    wav, pdf = wav_bytes(), (tmp_path / "files" / "report.pdf").read_bytes()
+    takers = {path.rpartition("/")[2] for path, parts in bodies if wav in parts}
+    assert takers == {"completions", "flash:generateContent"}
+    assert {path.rpartition("/")[2] for path, parts in bodies if pdf in parts} == {
+        "responses", "messages", "flash:generateContent",
+    }  # fmt: skip
+    (pages,) = [parts for path, parts in bodies if "document of 3 pages, the first 2 of them" in str(parts)]
+    before = [pages[place - 1] for place, part in enumerate(pages) if isinstance(part, bytes)]
+    assert [text[-9:] for text in before] == ["[page 1] ", "[page 2] "]
+    with Ledger(tmp_path / "fullbench.ledger", read_only=True) as ledger:
+        reasons = {v.judge.partition("@")[0]: v.text for v in ledger.verdicts() if v.fault == "abstained"}
+    assert set(reasons.values()) == {"the case has a recording, which this judge's model does not take"}
+    assert set(reasons) == {"gpt", "claude"}

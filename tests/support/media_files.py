@@ -1,0 +1,86 @@
+"""Videos, moving pictures, recordings and documents, made for a test and tiny."""
+
+from __future__ import annotations
+
+import struct
+import wave
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+COLOURS = ("red", "green", "blue", "white", "black", "yellow")
+
+
+def colour_frames(count: int, size: tuple[int, int] = (64, 48)) -> list[Image.Image]:
+    """Return frames whose colours follow each other in the order of `COLOURS`."""
+    return [Image.new("RGB", size, COLOURS[place % len(COLOURS)]) for place in range(count)]
+
+
+def write_video(
+    file: Path, frames: list[Image.Image], *, fps: int = 2, codec: str = "mpeg4", sound: bool = False,
+    times: list[int] | None = None,
+) -> Path:  # fmt: skip
+    """Write frames as a video; `times` are their time stamps in ticks of 1/1000 s, if the rate varies."""
+    from fractions import Fraction
+
+    import av
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with av.open(str(file), "w") as container:
+        stream = container.add_stream(codec, rate=1000 if times else fps)
+        stream.width, stream.height = frames[0].size
+        stream.pix_fmt = "yuv420p"
+        if times:
+            stream.time_base = Fraction(1, 1000)
+            stream.codec_context.time_base = Fraction(1, 1000)
+        speech = container.add_stream("aac", rate=8_000) if sound else None
+        for place, image in enumerate(frames):
+            frame = av.VideoFrame.from_image(image)
+            if times:
+                frame.pts, frame.time_base = times[place], Fraction(1, 1000)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+        if speech is not None:
+            silence = av.AudioFrame.from_ndarray(np.zeros((1, 8_000), dtype=np.float32), format="fltp", layout="mono")
+            silence.sample_rate = 8_000
+            container.mux(speech.encode(silence))
+            container.mux(speech.encode())
+    return file
+
+
+def write_gif(file: Path, frames: list[Image.Image], milliseconds: int = 500) -> Path:
+    """Write frames as a moving GIF, or WebP by its suffix."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    frames[0].save(file, save_all=True, append_images=frames[1:], duration=milliseconds, loop=0)
+    return file
+
+
+def wav_bytes(seconds: float = 0.1) -> bytes:
+    """Return a silent recording."""
+    out = BytesIO()
+    with wave.open(out, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(8_000)
+        file.writeframes(bytes(int(16_000 * seconds)))
+    return out.getvalue()
+
+
+def pdf_bytes(pages: int = 3) -> bytes:
+    """Return a document with a number on each page."""
+    drawn = []
+    for number in range(1, pages + 1):
+        page = Image.new("RGB", (200, 280), "white")
+        ImageDraw.Draw(page).text((80, 120), str(number), fill="black")
+        drawn.append(page)
+    out = BytesIO()
+    drawn[0].save(out, "PDF", save_all=True, append_images=drawn[1:])
+    return out.getvalue()
+
+
+def empty_mp4(size: int = 64) -> bytes:
+    """Return the boxes of an MP4 file, without anything to decode in them."""
+    boxes = [(b"ftyp", b"isom\0\0\2\0"), (b"moov", bytes(16)), (b"mdat", bytes(size))]
+    return b"".join(struct.pack(">I", 8 + len(body)) + name + body for name, body in boxes)
