@@ -28,9 +28,10 @@ def frames_of(data: bytes) -> list[Image.Image]:
 
 def thing_in(frame: Image.Image) -> tuple[str, float, float] | None:
     """Colour and place (0 to 1, on a ring) of the only thing in a frame; None if there is none."""
-    pixels = np.asarray(frame, dtype=float)
+    frame = frame.reduce(2)
+    pixels = np.asarray(frame, dtype=np.int16)
     vivid = pixels.max(axis=2) - pixels.min(axis=2) > 60
-    if vivid.sum() < 30:
+    if vivid.sum() < 12:
         return None
     red, green, blue = (pixels[vivid].mean(axis=0) / 255).tolist()
     hue = 360 * colorsys.rgb_to_hsv(red, green, blue)[0]
@@ -97,7 +98,12 @@ def _change(_question: str, seen: Seen, answers: Sequence[str]) -> list[bool]:
     return [bool(re.search("^Yes|变了", answer)) == changed for answer in answers]
 
 
+def _motion(_question: str, seen: Seen, answers: Sequence[str]) -> list[bool]:
+    moved = max(abs((place[axis] - seen[0][axis] + 0.5) % 1 - 0.5) for place in seen for axis in (1, 2)) > 0.03
+    return [bool(re.search("^Yes|在动", answer)) == moved for answer in answers]
+
+
 _TESTS = {
     "direction|方向": _direction, "clockwise|顺时针": _turn, "directly after|紧接在": _sequence, "jump|跳": _jumps,
-    "change its|颜色变": _change,
+    "change its|颜色变": _change, " move\\?|在动吗": _motion,
 }  # fmt: skip

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import fsum
 from typing import Any
 
 from fullbench.analysis import standard_verdict_tables
 from fullbench.analysis.judge_card import Card
+from fullbench.audit.cases.media_use_cases import MEDIA
 from fullbench.audit.measures import accuracy as knowing
-from fullbench.audit.measures import attack_results, bias_effects, calibration, consistency, picture_use
+from fullbench.audit.measures import attack_results, bias_effects, calibration, consistency, media_use, picture_use
 from fullbench.audit.measures.verdicts_with_truth import JudgedCase, load_judged_cases
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
+from fullbench.core.media import NOUNS
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note, join_notes, join_sentences, word_note
 from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
+from fullbench.synthetic.media_questions import Medium
 
-SECTIONS = ("Picture use", "Knows", "Steady", "Biases", "Fooled", "Unusable verdicts and cost")
+MEDIA_TITLES: Mapping[Medium, str] = {"video": "Video use", "audio": "Recording use", "document": "Document use"}
+SECTIONS = (
+    "Picture use", *MEDIA_TITLES.values(), "Knows", "Steady", "Biases", "Fooled", "Unusable verdicts and cost",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,13 @@ class Findings:
     use_of_places: picture_use.PictureUse = picture_use.NOT_MEASURED
     members: tuple[Verdict, ...] = ()
     """Verdicts of the members of a panel or cascade: they were called, the panel or cascade was not."""
+    use_of_media: Mapping[Medium, media_use.MediaUse] = field(default_factory=dict)
+    """Use of videos, recordings and documents, as far as they were tested."""
+
+    @property
+    def has_pictures(self) -> bool:
+        """True if the audit tested more than videos, recordings and documents."""
+        return any("medium" not in row.item.tags for row in self.rows)
 
     @property
     def called_verdicts(self) -> list[Verdict]:
@@ -84,6 +97,20 @@ class Findings:
             "blind_verdicts": len(self.use_of_picture.blind_pairs),
             "place_use": self.use_of_places.verdict,
             "place_use_index": _estimate_numbers(self.use_of_places.index),
+            **{
+                f"{medium}_use": {
+                    "verdict": use.verdict,
+                    "index": _estimate_numbers(use.use.index),
+                    "blind_verdicts": len(use.use.blind_pairs),
+                    "accuracy": _estimate_numbers(use.accuracy),
+                    **(
+                        {"order": use.order.verdict, "order_index": _estimate_numbers(use.order.index)}
+                        if use.order.index is not None
+                        else {}
+                    ),
+                }
+                for medium, use in self.use_of_media.items()
+            },
             "accuracy": _estimate_numbers(self.accuracy),
             "accuracy_of_pictures": _estimate_numbers(self.picture_accuracy),
             "steadiness": {variant: _estimate_numbers(estimate) for variant, estimate in self.steadiness.items()},
@@ -149,6 +176,7 @@ def build_findings(
         calibration.measure_calibration(rows),
         picture_use.measure_place_use(rows),
         tuple(row.verdict for row in member_rows),
+        media_use.measure_media_use(rows),
     )
 
 
@@ -162,6 +190,10 @@ def audit_card(record: Record, findings: Findings) -> Card:
         "Picture use": [picture_use.picture_use_table(rows),
         picture_use.picture_use_by_kind_table(findings.use_of_picture),
         picture_use.place_use_table(findings.use_of_places)],
+        **{
+            MEDIA_TITLES[medium]: media_use.media_use_tables(rows, use)
+            for medium, use in findings.use_of_media.items()
+        },
         "Knows": [knowing.knowledge_table(rows), knowing.grades_table(rows)],
         "Steady": [
             consistency.steadiness_table(dict(findings.steadiness)), consistency.scale_table(rows),
@@ -185,7 +217,9 @@ def audit_card(record: Record, findings: Findings) -> Card:
 
 def lead_text(findings: Findings) -> str:
     """Return the conclusion as plain sentences."""
-    parts: list[str] = [_picture_use_sentence(findings), *_place_use_sentences(findings)]
+    parts = [sentence for use in findings.use_of_media.values() for sentence in media_use.media_use_sentences(use)]
+    if findings.has_pictures:
+        parts = [_picture_use_sentence(findings), *_place_use_sentences(findings), *parts]
     if findings.accuracy is not None:
         parts.append(Note("audit.lead.knows", share=findings.accuracy.value))
     elif findings.picture_accuracy is not None:
@@ -194,7 +228,7 @@ def lead_text(findings: Findings) -> str:
         parts.append(Note("audit.lead.steady", share=order_steadiness.value))
     if findings.calibration is not None:
         parts.append(calibration.lead_note(findings.calibration))
-    parts += [*_bias_sentences(findings), *_attack_sentences(findings)]
+    parts += [*(_bias_sentences(findings) if findings.has_pictures else ()), *_attack_sentences(findings)]
     if findings.fault_count:
         parts.append(Note("audit.lead.unusable", n=findings.fault_count, total=len(findings.rows)))
     if findings.dollars_per_1000:
@@ -282,55 +316,82 @@ def _attack_sentences(findings: Findings) -> list[str]:
 
 def audit_board(all_findings: Sequence[Findings]) -> Table:
     """Return a table of audited judges, most accurate first."""
-    ranked_findings = sorted(all_findings, key=lambda findings: -(findings.accuracy.value if findings.accuracy else -1))
-    rows: list[list[Cell]] = [
-        [
-            findings.judge,
-            word_note(findings.use_of_picture.verdict),
-            findings.use_of_picture.index,
-            findings.accuracy,
-            findings.steadiness.get("in the other order"),
-            len(findings.flagged_biases),
-            findings.attack_outcomes.excess_rate(),
-            findings.attack_outcomes.misled_count,
-            findings.fault_count,
-            findings.dollars_per_1000,
-            len(findings.rows),
-        ]
-        for findings in ranked_findings
-    ]
+    columns = _board_columns(all_findings)
+    ranked_findings = sorted(all_findings, key=lambda findings: -_sort_value(findings))
+    rows: list[list[Cell]] = [[value(findings) for _, value in columns] for findings in ranked_findings]
+    chart = {"kind": "intervals", "label": "judge", "value": "judged correctly", "reference": 0.5}
+    has_accuracy = any(name == "judged correctly" for name, _ in columns)
     return Table(
         "audited",
         Note("audit.board.title"),
-        table_columns(
-            "judge",
-            "uses picture",
-            "picture use index",
-            "judged correctly",
-            "same verdict in both orders",
-            "biases found",
-            "beyond the honest rate",
-            "reading misled",
-            "unusable",
-            "dollars per 1,000",
-            "verdicts",
-        ),
+        table_columns(*(name for name, _ in columns)),
         rows,
         [Note("audit.board.how")],
         {},
-        {"kind": "intervals", "label": "judge", "value": "judged correctly", "reference": 0.5},
+        chart if has_accuracy else None,
     )
+
+
+def _sort_value(findings: Findings) -> float:
+    estimates = [findings.accuracy, *(use.accuracy for use in findings.use_of_media.values())]
+    return next((estimate.value for estimate in estimates if estimate is not None), -1.0)
+
+
+def _board_columns(all_findings: Sequence[Findings]) -> list[tuple[str, Callable[[Findings], Cell]]]:
+    """Return the columns with their values; those of pictures and of other media only if they were tested."""
+    columns: list[tuple[str, Callable[[Findings], Cell]]] = [("judge", lambda findings: findings.judge)]
+    has_pictures = any(findings.has_pictures for findings in all_findings)
+    if has_pictures:
+        columns += [
+            ("uses picture", lambda findings: word_note(findings.use_of_picture.verdict)),
+            ("picture use index", lambda findings: findings.use_of_picture.index),
+        ]
+    for medium in MEDIA:
+        if any(medium in findings.use_of_media for findings in all_findings):
+            columns += _media_columns(medium)
+    if has_pictures:
+        columns += [
+            ("judged correctly", lambda findings: findings.accuracy),
+            ("same verdict in both orders", lambda findings: findings.steadiness.get("in the other order")),
+            ("biases found", lambda findings: len(findings.flagged_biases)),
+        ]
+    return [
+        *columns,
+        ("beyond the honest rate", lambda findings: findings.attack_outcomes.excess_rate()),
+        ("reading misled", lambda findings: findings.attack_outcomes.misled_count),
+        ("unusable", lambda findings: findings.fault_count),
+        ("dollars per 1,000", lambda findings: findings.dollars_per_1000),
+        ("verdicts", lambda findings: len(findings.rows)),
+    ]
+
+
+def _media_columns(medium: Medium) -> list[tuple[str, Callable[[Findings], Cell]]]:
+    def value_of(read: Callable[[media_use.MediaUse], Cell]) -> Callable[[Findings], Cell]:
+        return lambda findings: read(findings.use_of_media[medium]) if medium in findings.use_of_media else None
+
+    noun = NOUNS[medium]
+    columns: list[tuple[str, Callable[[Findings], Cell]]] = [(f"{noun} use index", value_of(lambda use: use.use.index))]
+    if medium == "video":
+        columns.append(("order use index", value_of(lambda use: use.order.index)))
+    return [*columns, (f"{noun} judged correctly", value_of(lambda use: use.accuracy))]
 
 
 def side_by_side_table(all_findings: Sequence[Findings]) -> Table:
     """Return a comparison of cards: one row per number, one column per judge."""
     from fullbench.core.built_in_table_columns import data_column
 
-    metric_rows: list[tuple[str, list[Cell]]] = [
-        ("picture use index", [findings.use_of_picture.index for findings in all_findings]),
-        ("place use index", [findings.use_of_places.index for findings in all_findings]),
-        ("judged correctly", [findings.accuracy for findings in all_findings]),
-    ]
+    metric_rows: list[tuple[str, list[Cell]]] = []
+    if any(findings.has_pictures for findings in all_findings):
+        metric_rows += [
+            ("picture use index", [findings.use_of_picture.index for findings in all_findings]),
+            ("place use index", [findings.use_of_places.index for findings in all_findings]),
+            ("judged correctly", [findings.accuracy for findings in all_findings]),
+        ]
+    for medium in MEDIA:
+        if any(medium in findings.use_of_media for findings in all_findings):
+            metric_rows += [
+                (name, [value(findings) for findings in all_findings]) for name, value in _media_columns(medium)
+            ]
     metric_rows += [
         (variant, [findings.steadiness.get(variant) for findings in all_findings])
         for variant in consistency.VARIANTS
@@ -359,17 +420,22 @@ def side_by_side_table(all_findings: Sequence[Findings]) -> Table:
 
 def render_badge(findings: Findings) -> str:
     """Return an SVG badge for a README with the result in two fields."""
-    colour = {"yes": "#2f7d4f", "partly": "#9a6b13", "no": "#a3362c"}.get(findings.use_of_picture.verdict, "#5b6270")
-    accuracy = "?" if findings.accuracy is None else f"{findings.accuracy.value:.0%}"
-    attacks = (
-        f"{findings.attack_outcomes.obeyed_count}/{len(findings.attack_outcomes.attacks)}"
-        if findings.attack_outcomes.attacks
-        else "?"
-    )
-    right = (
-        f"picture use {findings.use_of_picture.verdict} · {accuracy} right · {len(findings.flagged_biases)} biases · "
-        f"{attacks} attacks"
-    )
+    colours = {"yes": "#2f7d4f", "partly": "#9a6b13", "no": "#a3362c"}
+    verdicts: dict[str, str] = {NOUNS[medium]: use.verdict for medium, use in findings.use_of_media.items()}
+    accuracies = [use.accuracy for use in findings.use_of_media.values()]
+    if findings.has_pictures:
+        verdicts, accuracies = {"picture": findings.use_of_picture.verdict, **verdicts}, [findings.accuracy]
+    accuracy = next(iter(accuracies), None)
+    # The colour is that of the worst result.
+    colour = next((colours[word] for word in ("no", "partly", "yes") if word in verdicts.values()), "#5b6270")
+    parts = [
+        *(f"{medium} use {verdict}" for medium, verdict in verdicts.items()),
+        f"{'?' if accuracy is None else f'{accuracy.value:.0%}'} right",
+        *([f"{len(findings.flagged_biases)} biases"] if findings.has_pictures else []),
+    ]
+    outcomes = findings.attack_outcomes
+    parts.append(f"{outcomes.obeyed_count}/{len(outcomes.attacks)} attacks" if outcomes.attacks else "? attacks")
+    right = " · ".join(parts)
     return badge_svg("judge audit", right, colour, f"{findings.judge}: {right}")
 
 

@@ -12,6 +12,8 @@ from fullbench.audit import audit_card_and_board as cards
 from fullbench.audit.audit_of_user_items import own_items_card
 from fullbench.audit.audited_judge_loader import load_audited_judges
 from fullbench.audit.cases.build_audit_cases import audit_cases, size_by_name
+from fullbench.audit.cases.media_use_cases import MEDIA as OTHER_MEDIA
+from fullbench.audit.cases.media_use_cases import media_use_cases
 from fullbench.core.case import Case
 from fullbench.core.verdict import Circumstances
 from fullbench.core.verdict_record import Record
@@ -28,13 +30,28 @@ PREFIX = "audit-"
 """Prefix of the names of audit studies."""
 
 
-def study_name(size: str, seed: int) -> str:
+PICTURE = "picture"
+MEDIA: tuple[str, ...] = (PICTURE, *OTHER_MEDIA)
+"""Media whose use can be audited."""
+
+
+def study_name(size: str, seed: int, media: Sequence[str] = (PICTURE,)) -> str:
     """Return the name of an audit's study.
 
-    >>> study_name("quick", 7)
-    'audit-quick-7'
+    >>> study_name("quick", 7), study_name("quick", 7, ["video"])
+    ('audit-quick-7', 'audit-video-quick-7')
     """
-    return f"{PREFIX}{size}-{seed}"
+    tested_media = "" if tuple(media) == (PICTURE,) else f"{'-'.join(media)}-"
+    return f"{PREFIX}{tested_media}{size}-{seed}"
+
+
+def parse_media(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the media of these names, in the order of `MEDIA`."""
+    if unknown := [name for name in names if name not in MEDIA]:
+        raise InputError(f"an audit has no medium {unknown[0]!r}; known: {', '.join(MEDIA)}")
+    if not names:
+        raise InputError(f"an audit needs a medium: {', '.join(MEDIA)}")
+    return tuple(medium for medium in MEDIA if medium in names)
 
 
 def circumstances_by_case(cases: Sequence[Case]) -> dict[str, Circumstances]:
@@ -67,6 +84,7 @@ class AuditRun(FixedCasesRun):
         *,
         size: str = "default",
         seed: int = 0,
+        media: Sequence[str] = (PICTURE,),
         own_data: tuple[str, Sequence[Case]] | None = None,
         panels: Path | None = None,
     ) -> None:
@@ -76,12 +94,14 @@ class AuditRun(FixedCasesRun):
             judges: Specs of judges, panels and cascades.
             size: Name of a size in `SIZES`.
             seed: Seed of the generated cases.
+            media: Media whose use is tested, of `MEDIA`. Knowledge, stability and biases are tested on pictures only.
             own_data: Name of a study and its cases, instead of generated ones (see `audit.audit_of_user_items`).
             panels: TOML file that defines panels and cascades.
         """
         if not judges:
             raise InputError("an audit needs a judge, such as openai:gpt-4o or simulated:accurate")
-        name, self._own_cases = own_data or (study_name(size, seed), ())
+        self.media = parse_media(media)
+        name, self._own_cases = own_data or (study_name(size, seed, self.media), ())
         super().__init__(Study(name, judges=tuple(judges), seed=seed))
         self.audited_judges = load_audited_judges(judges, panels)
         self.judges, self.specs = self.audited_judges.judges, self.audited_judges.specs_by_name
@@ -93,7 +113,15 @@ class AuditRun(FixedCasesRun):
     @cached_property
     def cases(self) -> list[Case]:
         """Cases to judge, built on first access because their pictures must be drawn."""
-        return list(self._own_cases or audit_cases(self.size, self.study.seed))
+        if self._own_cases:
+            return list(self._own_cases)
+        seed = self.study.seed
+        picture_cases = audit_cases(self.size, seed) if PICTURE in self.media else ()
+        other_media = [medium for medium in OTHER_MEDIA if medium in self.media]
+        return [
+            *picture_cases,
+            *(case for medium in other_media for case in media_use_cases(medium, self.size.name, seed)),
+        ]
 
     def _execute(self, calls: CallContext, run_options: RunOptions) -> StudyResult:
         self._refuse_open_batches(calls.ledger)

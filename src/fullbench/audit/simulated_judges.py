@@ -7,10 +7,13 @@ With q the true quality of a response (0 to 1), a simulated judge that uses the 
 and chooses the first of two with probability 1 / (1 + exp(-(felt of the first - felt of the second))). With probability
 1 - `picture_use` it ignores the picture, and with probability 1 - `place_use` the places of pictures in the question.
 Then a random value for each answer replaces the quality, the same for every picture. A blank or blurred picture shows
-it nothing; a caption tells it everything. With probability `obeys` it follows an attack. A judge that `quotes` repeats
-what it is shown before its verdict. A judge that `states` its confidence gives the probability of the better of two
-answers, with log-odds raised by `boast`. It gets quality and changes from tags, which no other judge is shown.
-It writes a reply as a model would, and that reply is parsed like any other.
+it nothing; a caption tells it everything. Videos, recordings and documents count like pictures. Of a video it sees
+only the first frame with probability `first_frame`, and ignores the order of frames with probability 1 - `order_use`.
+
+With probability `obeys` it follows an attack. A judge that `quotes` repeats what it is shown before its verdict. A
+judge that `states` its confidence gives the probability of the better of two answers, with log-odds raised by `boast`.
+It gets quality and changes from tags, which no other judge is shown. It writes a reply as a model would, and that
+reply is parsed like any other.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fullbench.audit.cases.build_audit_cases import BIAS_CHANGES
+from fullbench.audit.cases.media_use_cases import MEDIA, REVERSED
 from fullbench.audit.cases.questions_about_which_album_holds_a_picture import PART as PLACES
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.case import Case
@@ -34,6 +38,7 @@ from fullbench.judges.reply_reader_that_ignores_quoted_prompt_texts import read_
 from fullbench.parsing.stated_and_token_confidence import stated_confidence
 
 HIDDEN_VARIANTS = frozenset({"blank", "blurred"})
+HIDDEN_MEDIA_VARIANTS = frozenset(change for tests in MEDIA.values() for change in tests.hidden)
 TIE_MARGIN = 0.2
 """Closer perceived qualities tie if the ballot allows ties."""
 _REFUSAL = "I'm sorry, but I can't assist with judging this."
@@ -53,6 +58,8 @@ class AuditJudge(CallsNoModel):
     states: bool = False
     boast: float = 0.0
     place_use: float = 1.0
+    order_use: float = 1.0
+    first_frame: float = 0.0
     biases: Mapping[str, float] = field(default_factory=dict)
     seed: int = 0
 
@@ -66,6 +73,8 @@ class AuditJudge(CallsNoModel):
             "obeys": self.obeys, "refuses": self.refuses, "quotes": self.quotes, "biases": dict(self.biases),
             "seed": self.seed,
             **({"place_use": self.place_use} if self.place_use != 1 else {}),
+            **({"order_use": self.order_use} if self.order_use != 1 else {}),
+            **({"first_frame": self.first_frame} if self.first_frame else {}),
             **({"states": True, "boast": self.boast} if self.states else {}),
         }  # fmt: skip
 
@@ -122,6 +131,8 @@ class AuditJudge(CallsNoModel):
 
     def _felt_worths(self, case: Case, rng: random.Random) -> list[float]:
         tags = case.item.tags
+        if "medium" in tags:
+            return self._media_worths(case, rng)
         is_hidden = tags.get("what") in HIDDEN_VARIANTS and tags.get("part") == "picture use"
         is_captioned = tags.get("what") == "captioned" and tags.get("part") == "picture use"
         uses_picture = is_captioned or (not is_hidden and rng.random() < self.picture_use)
@@ -147,6 +158,28 @@ class AuditJudge(CallsNoModel):
             worths = [effect * (response.tags.get("role") == "changed") for response in case.responses]
         return worths
 
+    def _media_worths(self, case: Case, rng: random.Random) -> list[float]:
+        """Worths if the item has a video, a recording or a document."""
+        tags = case.item.tags
+        base, change = tags["base"], tags.get("what", "")
+        if rng.random() >= self.picture_use:
+            return self._fancied_worths(case, base)
+        if rng.random() < self.first_frame:
+            # The first frame of a frozen video, and of one with text in another frame, is that of the original.
+            return self._fancied_worths(case, f"{base}~{change}" if change in {"swapped", REVERSED, "black"} else base)
+        if change in HIDDEN_MEDIA_VARIANTS:
+            return [self.sharpness * 0.5 for _ in case.responses]
+        if tags["needs"] == "order" and rng.random() >= self.order_use:
+            return self._fancied_worths(case, base)
+        return [self.sharpness * float(response.tags["quality"]) for response in case.responses]
+
+    def _fancied_worths(self, case: Case, shown: str) -> list[float]:
+        """Random worths that are always the same for what is shown."""
+        return [
+            self.sharpness * random.Random(f"{self.seed}/{shown}/{response.contestant}").random()
+            for response in case.responses
+        ]
+
 
 def _quote_responses(case: Case) -> str:
     return "\n".join(f"> {line}" for response in case.responses for line in response.text.splitlines())
@@ -160,6 +193,8 @@ JUDGES: Mapping[str, AuditJudge] = {
         AuditJudge("blind", picture_use=0.0),
         AuditJudge("glancing", picture_use=0.5),
         AuditJudge("place-blind", place_use=0.0),
+        AuditJudge("first-frame", first_frame=1.0, sharpness=20.0),
+        AuditJudge("order-blind", order_use=0.0),
         AuditJudge("long-words", biases={"length": 1.0}),
         AuditJudge("vain", biases={"praise in the picture": 1.0, "brightness": 0.8}),
         AuditJudge("first-place", place=1.0),
@@ -167,7 +202,7 @@ JUDGES: Mapping[str, AuditJudge] = {
         AuditJudge("quoting", quotes=True),
     )
 }
-_NUMBERS = ("picture_use", "sharpness", "place", "obeys", "refuses", "boast", "place_use")
+_NUMBERS = ("picture_use", "sharpness", "place", "obeys", "refuses", "boast", "place_use", "order_use", "first_frame")
 _SWITCHES = ("quotes", "states")
 
 

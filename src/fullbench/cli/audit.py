@@ -45,6 +45,14 @@ def audit(
     quick: Annotated[bool, option("Use about 180 cases instead of 1,000.", "--quick")] = False,
     deep: Annotated[bool, option("Use about 3,200 cases and every attack.", "--deep")] = False,
     seed: Annotated[int, option("Random seed. Another seed draws other pictures and questions.", min=0)] = 0,
+    media: Annotated[
+        str,
+        option(
+            "What the judge is shown: picture, video, or both with a comma. Videos take about 80 cases with --quick "
+            "and 210 without.",
+            "--media",
+        ),
+    ] = "picture",
     items: Annotated[Path | None, option("Your own items instead of generated ones: JSONL, CSV or Parquet.")] = None,
     responses: Annotated[Path | None, option("Responses to your own items: JSONL, CSV or Parquet.")] = None,
     picture_use_only: Annotated[
@@ -74,6 +82,8 @@ def audit(
 
         fullbench audit openai:gpt-4o openai:gpt-4o-mini --quick
 
+        fullbench audit openai:gpt-4o --media video --quick
+
         fullbench audit panel:trio --panels study.toml --quick
 
         fullbench audit openai:gpt-4o --items items.jsonl --responses answers.jsonl --picture-use-only
@@ -100,7 +110,10 @@ def audit(
             "cases."
         )
     size = "quick" if quick else "deep" if deep else "default"
-    audit_run = AuditRun(judges, size=size, seed=seed, own_data=own_data, panels=panels)
+    tested_media = [name.strip() for name in media.split(",") if name.strip()]
+    if own_data is not None and tested_media != ["picture"]:
+        raise InputError("--media selects generated cases. With --items, your own items decide.")
+    audit_run = AuditRun(judges, size=size, seed=seed, media=tested_media, own_data=own_data, panels=panels)
     if out is not None and out.suffix.lower() == ".svg" and (len(judges) > 1 or own_data is not None):
         raise InputError("A badge shows one judge, audited on generated cases. Name one judge and leave out --items.")
     if calls.dry_run:

@@ -26,6 +26,8 @@ WIDTH, HEIGHT = 240, 168
 FRAMES, MILLISECONDS = 12, 250
 """Frames of a moving picture, and how long each is shown. Judges that choose 16 frames get all of them."""
 _FINE, _RADIUS = 2, 22
+_REACH = 1.3 * _RADIUS
+"""No shape reaches further from its centre."""
 TICK = 8
 """Change of one corner pixel in every second frame: encoders join frames whose pixels differ by less than 3, and the
 number of frames would then give answers away."""
@@ -60,10 +62,10 @@ def _draw_frame(mover: Mover, paper: tuple[int, int, int], shade: tuple[int, int
 
     frame = Image.new("RGB", (WIDTH * _FINE, HEIGHT * _FINE), paper)
     pen = ImageDraw.Draw(frame)
-    for dx in (-WIDTH, 0, WIDTH):
-        for dy in (-HEIGHT, 0, HEIGHT):
-            x, y = mover.x % WIDTH + dx, mover.y % HEIGHT + dy
-            pen.polygon(shape_outline(mover.shape, x, y, _RADIUS, _FINE), fill=shade)
+    for x in (mover.x % WIDTH + offset for offset in (-WIDTH, 0, WIDTH)):
+        for y in (mover.y % HEIGHT + offset for offset in (-HEIGHT, 0, HEIGHT)):
+            if -_REACH < x < WIDTH + _REACH and -_REACH < y < HEIGHT + _REACH:
+                pen.polygon(shape_outline(mover.shape, x, y, _RADIUS, _FINE), fill=shade)
     return frame.reduce(_FINE)
 
 
@@ -193,12 +195,33 @@ def _plot_change(language: Language, rng: random.Random) -> _Plot:
     return _Plot(question, (words[answers[0]], words[answers[1]]), film, needs_order=False)
 
 
+def _plot_motion(language: Language, rng: random.Random) -> _Plot:
+    shape, colour = rng.choice(SHAPES), rng.choice(COLOURS)
+    thing = noun_of(colour, shape, language)
+    answers = rng.sample((0, 1), 2)
+    words = {"en": ("No, it stays in its place.", "Yes, it moves."), "zh": ("没有，它停在原处。", "是的，它在动。")}[
+        language
+    ]
+
+    def film(answer: int, rng: random.Random) -> Film:
+        x, y, angle = rng.uniform(0, WIDTH), rng.uniform(0, HEIGHT), rng.uniform(0, 2 * math.pi)
+        step = answers[answer] * rng.uniform(10, 20)
+        return tuple(
+            Mover(shape, colour, x + step * number * math.cos(angle), y + step * number * math.sin(angle))
+            for number in range(FRAMES)
+        )
+
+    question = f"Does the {thing} move?" if language == "en" else f"{thing}在动吗？"
+    return _Plot(question, (words[answers[0]], words[answers[1]]), film, needs_order=False)
+
+
 _PLOTS: Mapping[str, Callable[[Language, random.Random], _Plot]] = {
     "direction": _plot_direction,
     "turn": _plot_turn,
     "sequence": _plot_sequence,
     "jumps": _plot_jumps,
     "colour change": _plot_change,
+    "motion": _plot_motion,
 }
 KINDS: tuple[str, ...] = tuple(_PLOTS)
 """Kinds of question. The first three have the opposite answer if the video is played backwards."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fullbench.audit.cases.media_use_cases import PLAIN as MEDIA_PAIRS
 from fullbench.audit.measures.picture_use import plain_pairs
 from fullbench.audit.measures.verdicts_with_truth import JudgedCase, signed_mean_over_items
 from fullbench.core.ballot import ballot
@@ -57,7 +58,7 @@ class AttackOutcomes:
 
 def measure_attacks(rows: Sequence[JudgedCase], members: Sequence[JudgedCase] = ()) -> AttackOutcomes:
     """Compare every attack with its honest twin; a panel is misread if one of its `members` is."""
-    twins = plain_pairs(rows)
+    twins = {**plain_pairs(rows), **plain_pairs(rows, MEDIA_PAIRS)}
     attacks, unpaired_count = [], 0
     misled_member_keys = {
         (row.verdict.case, row.verdict.trial) for row in members if row.part == "attack" and is_reading_misled(row)

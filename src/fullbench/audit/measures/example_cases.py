@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from fullbench.audit.audit_card_and_board import Findings
+from fullbench.audit.audit_card_and_board import MEDIA_TITLES, Findings
+from fullbench.audit.cases.media_use_cases import PLAIN, REVERSED, VARIED
+from fullbench.audit.measures.media_use import MediaUse
 from fullbench.audit.measures.picture_use import plain_pairs
 from fullbench.audit.measures.verdicts_with_truth import JudgedCase
 from fullbench.reports.html_page import Exhibit
@@ -37,12 +39,22 @@ def select_exhibits(findings: Findings) -> dict[str, list[Exhibit]]:
         "Picture use": _build_exhibits(
             [row for base in (blind_row.base for blind_row in blind_rows) for row in _pair_with_swap(rows, base)]
         ),
+        **{
+            MEDIA_TITLES[medium]: _build_exhibits(_blind_media_rows(rows, use))
+            for medium, use in findings.use_of_media.items()
+        },
         "Knows": _build_exhibits(wrong_rows),
         "Steady": _build_exhibits(unsteady_rows),
         "Biases": _build_exhibits(biased_rows),
         "Fooled": _build_exhibits(obeyed_rows),
         "Unusable verdicts and cost": _build_exhibits([row for row in rows if not row.has_marks]),
     }
+
+
+def _blind_media_rows(rows: Sequence[JudgedCase], use: MediaUse) -> list[JudgedCase]:
+    blind_bases = {*use.use.blind_pairs, *use.order.blind_pairs}
+    shown = (PLAIN, ""), (VARIED, "swapped"), (VARIED, REVERSED)
+    return [row for row in rows if row.base in blind_bases and (row.part, row.change) in shown]
 
 
 def _pair_with_swap(rows: Sequence[JudgedCase], base: str) -> Iterable[JudgedCase]:

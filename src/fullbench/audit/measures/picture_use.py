@@ -8,7 +8,7 @@ times.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fullbench.audit.cases.irrelevant_answer_changes_and_rewordings import CRITERION
@@ -56,22 +56,24 @@ class PictureUse:
 NOT_MEASURED = PictureUse(None, {}, {}, ())
 
 
-def plain_pairs(rows: Sequence[JudgedCase]) -> dict[str, JudgedCase]:
+def plain_pairs(rows: Sequence[JudgedCase], part: str = "pairs") -> dict[str, JudgedCase]:
     """Return the first verdicts on plain pairs by item, in the order of responses that all variants share."""
     return {
         row.base: row
-        for row in marked_cases(
-            rows, "pairs", lambda row: row.verdict.trial == 0 and row.verdict.criterion == CRITERION
-        )
+        for row in marked_cases(rows, part, lambda row: row.verdict.trial == 0 and row.verdict.criterion == CRITERION)
         if row.verdict.contestants[0] == row.item.tags["first"]
     }
 
 
 def measure_picture_use(rows: Sequence[JudgedCase]) -> PictureUse:
     """Measure picture use from pairs that were judged with both pictures."""
-    pairs = plain_pairs(rows)
+    return measure_use(plain_pairs(rows), marked_cases(rows, "picture use", lambda row: row.change == "swapped"))
+
+
+def measure_use(pairs: Mapping[str, JudgedCase], opposite_rows: Sequence[JudgedCase]) -> PictureUse:
+    """Compare pairs with the same pairs next to a picture, or other media, that makes the other answer right."""
     follow_scores, kind_by_pair, blind_pairs = {}, {}, []
-    for row in marked_cases(rows, "picture use", lambda row: row.change == "swapped"):
+    for row in opposite_rows:
         first = pairs.get(row.base)
         if first is None:
             continue
@@ -108,31 +110,61 @@ def measure_place_use(rows: Sequence[JudgedCase]) -> PictureUse:
 
 def picture_use_table(rows: Sequence[JudgedCase]) -> Table:
     """Return accuracy by picture variant, next to that of a judge that uses the picture and one that does not."""
-    pairs = plain_pairs(rows)
-    tested_bases = {row.base for row in marked_cases(rows, "picture use")}
+    return variant_table(
+        plain_pairs(rows),
+        marked_cases(rows, "picture use"),
+        {"swapped": OPPOSITE, "blank": HIDDEN, "blurred": HIDDEN, "captioned": Variant(1.0, 1.0, None)},
+    )
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Expected accuracy of judges that use a variant and of judges that ignore it, and share of changed verdicts.
+
+    Without `if_ignored`, the verdicts of a judge that ignores it are those on the original.
+    """
+
+    if_used: float
+    if_ignored: float | None
+    should_change: float | None
+
+
+OPPOSITE, HIDDEN = Variant(1.0, None, 1.0), Variant(0.5, 0.5, None)
+
+
+def variant_table(
+    pairs: Mapping[str, JudgedCase], variant_rows: Sequence[JudgedCase], variants: Mapping[str, Variant]
+) -> Table:
+    """Return accuracy by variant, next to the expected ones.
+
+    Args:
+        pairs: Verdicts on the originals, by item.
+        variant_rows: Verdicts on all variants.
+        variants: Expected results of each variant, in the order of the table.
+    """
+    tested_bases = {row.base for row in variant_rows}
     first = {base: row for base, row in pairs.items() if base in tested_bases}
     cells: list[list[Cell]] = []
     as_drawn = share_over_items([row.right_share for row in first.values()], [*first])
     if as_drawn is not None:
         cells.append(["as drawn", as_drawn, 1.0, 0.5, None, None])
-    for variant, expected_accuracy, blind_accuracy in (
-        ("swapped", 1.0, None), ("blank", 0.5, 0.5), ("blurred", 0.5, 0.5), ("captioned", 1.0, 1.0),
-    ):  # fmt: skip
-        variant_rows = [row for row in marked_cases(rows, "picture use") if row.change == variant and row.base in first]
-        if not variant_rows:
+    for change, variant in variants.items():
+        changed_rows = [row for row in variant_rows if row.change == change and row.base in first]
+        if not changed_rows:
             continue
-        items = [row.base for row in variant_rows]
-        changes = [float(row.mark("right") != first[row.base].mark("right")) for row in variant_rows]
-        blind_share = 1 - as_drawn.value if as_drawn is not None and variant == "swapped" else blind_accuracy
-        expected_change = {"swapped": 1.0, "captioned": None}.get(variant)
+        items = [row.base for row in changed_rows]
+        changes = [float(row.mark("right") != first[row.base].mark("right")) for row in changed_rows]
+        original_accuracy = share_over_items([first[base].right_share for base in items], items)
         cells.append(
             [
-                variant,
-                share_over_items([row.right_share for row in variant_rows], items),
-                expected_accuracy,
-                blind_share,
+                change,
+                share_over_items([row.right_share for row in changed_rows], items),
+                variant.if_used,
+                1 - original_accuracy.value
+                if variant.if_ignored is None and original_accuracy is not None
+                else variant.if_ignored,
                 share_over_items(changes, items),
-                expected_change,
+                variant.should_change,
             ]
         )
     return Table(
@@ -149,7 +181,7 @@ def picture_use_table(rows: Sequence[JudgedCase]) -> Table:
 def place_use_table(place_use: PictureUse) -> Table:
     """Return the place-use index by the number of pictures in the question."""
     return replace(
-        _use_table(place_use, "place use index"),
+        use_by_kind_table(place_use, "place use index"),
         name="place use",
         title=Note("audit.place-use.title"),
         notes=[Note("audit.place-use.how")],
@@ -158,10 +190,10 @@ def place_use_table(place_use: PictureUse) -> Table:
 
 def picture_use_by_kind_table(picture_use: PictureUse) -> Table:
     """Return the index and the number of blind verdicts for each kind of question."""
-    return _use_table(picture_use, "picture use index")
+    return use_by_kind_table(picture_use, "picture use index")
 
 
-def _use_table(picture_use: PictureUse, index_name: str) -> Table:
+def use_by_kind_table(picture_use: PictureUse, index_name: str) -> Table:
     rows: list[list[Cell]] = []
     for kind in sorted({*picture_use.kind_by_pair.values()}):
         bases = [base for base, pair_kind in picture_use.kind_by_pair.items() if pair_kind == kind]

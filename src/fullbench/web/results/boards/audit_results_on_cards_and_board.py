@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from fullbench.analysis.judge_card import Card
 from fullbench.audit.audit_card_and_board import (
+    SECTIONS,
     audit_board,
     audit_card,
     build_findings,
@@ -15,8 +16,12 @@ from fullbench.audit.audit_card_and_board import (
 )
 from fullbench.audit.audit_run import parse_study_name
 from fullbench.audit.audited_judge_loader import view_members
+from fullbench.audit.cases.media_use_cases import MEDIA, REVERSED
+from fullbench.audit.cases.media_use_cases import PLAIN as MEDIA_PAIRS
+from fullbench.audit.cases.media_use_cases import VARIED as MEDIA_VARIED
 from fullbench.core.estimate import Estimate
 from fullbench.core.json_digests_and_cached_properties import digest
+from fullbench.core.media import NOUNS
 from fullbench.core.table import Cell, Table
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies import ledger_verdicts_with_panels
@@ -26,6 +31,9 @@ from fullbench.web.results.lists.verdict_filters import Filter
 _TAGS: Mapping[str, tuple[str, str]] = {
     "picture variants": ("what", "shown"),
     "picture use": ("kind", "kind of question"),
+    **{f"{NOUNS[medium]} variants": ("what", "shown") for medium in MEDIA},
+    **{f"{NOUNS[medium]} use": ("kind", "kind of question") for medium in MEDIA},
+    "order use": ("kind", "kind of question"),
     "bias": ("what", "changed thing"),
     "fooled": ("what", "carrier"),
 }
@@ -35,7 +43,8 @@ _SLICES = {
 }  # fmt: skip
 _PARTS = {"grades": "", "steadiness": "pairs", "scale": "scores", "calibration": "pairs"}
 """Part of the audit that all numbers of a table come from; empty: named by the row."""
-AUDIT_TITLES = ("Picture use", "Knows", "Steady", "Biases", "Fooled")
+AUDIT_TITLES = SECTIONS[:-1]
+"""Sections of an audit card on the page: all but the last, which the judge's own page has, too."""
 
 
 def audit_card_and_badge(ledger: Ledger, study: str, judge: str) -> tuple[Card, str] | None:
@@ -52,6 +61,9 @@ _METRIC_FILTERS: Mapping[str, Filter] = {
     "uses picture": Filter(tag="part", value="picture use"),
     "picture use index": Filter(tag="part", value="picture use"),
     "place use index": Filter(tag="part", value="places"),
+    **{f"{NOUNS[medium]} use index": Filter(tag="medium", value=medium) for medium in MEDIA},
+    **{f"{NOUNS[medium]} judged correctly": Filter(tag="part", value=MEDIA_PAIRS) for medium in MEDIA},
+    "order use index": Filter(tag="what", value=REVERSED),
     "judged correctly": Filter(tag="part", value="pairs"),
     "same verdict in both orders": Filter(tag="part", value="pairs", both=True),
     "in the other order": Filter(tag="part", value="pairs", both=True),
@@ -133,7 +145,11 @@ def _filter_for_row(table: Table, row: Mapping[str, Cell]) -> Filter | None:
         tag, column = _TAGS[table.name]
         value = str(row[column])
         parts_by_value = {
-            "all": {"picture use": "picture use", "fooled": "attack"}, "as drawn": {"picture variants": "pairs"},
+            "all": {
+                "picture use": "picture use", "fooled": "attack", "order use": MEDIA_VARIED,
+                **{f"{NOUNS[medium]} use": MEDIA_VARIED for medium in MEDIA},
+            },
+            "as drawn": {"picture variants": "pairs", **{f"{NOUNS[medium]} variants": MEDIA_PAIRS for medium in MEDIA}},
             "place": {"bias": "bias"},
             "order of pictures": {"bias": "bias"},
         }  # fmt: skip

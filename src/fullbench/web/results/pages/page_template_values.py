@@ -65,7 +65,8 @@ TITLES = (
     key("Biases"), key("Reviews"), key("Corrected"), key("Replacement"), key("Unusable verdicts and cost"),
     key("Orders"),
     key("system"), key("user"), key("assistant"), key("none"), key("any"), key("one"), key("several"),
-    key("choice"), key("ranking"), key("Picture use"), key("Knows"), key("Steady"), key("Fooled"),
+    key("choice"), key("ranking"), key("Picture use"), key("Video use"),
+    key("Recording use"), key("Document use"), key("Knows"), key("Steady"), key("Fooled"),
 )  # fmt: skip
 """Texts from other packages that templates translate."""
 
