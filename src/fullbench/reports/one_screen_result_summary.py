@@ -37,6 +37,8 @@ _HEAD = 14
 _LEAST_WHY = 23
 _NAME_SHARE, _JUDGE_SHARE = 0.45, 0.37
 """Longest share of the width for a name, less if reasons follow; longer names are shortened."""
+_NAMES_SHARE = 0.62
+"""Longest share of the width for all names of a row, such as criterion and contestant, so that a number fits."""
 _CAPTION_NOTES = ("summary.metric", "leaderboard.two-ratings", "summary.agreement", "summary.tiers")
 """Notes of the first tables that explain its columns; they come above the table, the most important first."""
 _MOST_CAPTION_LINES = 2
@@ -229,6 +231,7 @@ class _ShortTable:
     left_out_columns: int
     more_judges: int
     """Judges whose numbers are in no column that is shown."""
+    width: int
     scopes: Sequence[tuple[Cell, ...]]
     """Study and criterion of each row, as far as the table has them."""
 
@@ -237,7 +240,9 @@ class _ShortTable:
         columns = table.typed_columns
         with_interval = None if table.name == JUDGES else _place_of_interval(table)
         texts = [_short_cells(table, place, with_interval=place == with_interval) for place in range(len(columns))]
-        most_for_name = int(width * (_JUDGE_SHARE if table.name == JUDGES else _NAME_SHARE))
+        name_count = sum(column.kind == "name" and not column.is_data_label for column in columns)
+        share = _JUDGE_SHARE if table.name == JUDGES else _NAME_SHARE if name_count < 2 else _NAMES_SHARE / name_count
+        most_for_name = int(width * share)
         texts = [
             shorten_names(cells, most_for_name, are_judges=column.key == "judge") if column.kind == "name" else cells
             for column, cells in zip(columns, texts, strict=True)
@@ -266,6 +271,7 @@ class _ShortTable:
             [widths[place] for place in places],
             len(left_out) - len(left_out_judges),
             len(left_out_judges) + sum(_more_judges(note) for note in table.notes),
+            width,
             _scopes_of_rows(table),
         )
 
@@ -287,7 +293,8 @@ class _ShortTable:
             left_out.append(f"+{self.more_judges:,} more judge{'s' * (self.more_judges > 1)}")
             ways.append("--all")
         if left_out:
-            lines.append(f"{', '.join(left_out)}: {' or '.join(ways)}")
+            line = f"{', '.join(left_out)}: {' or '.join(ways)}"
+            lines.append(line if cell_len(line) <= self.width else f"{', '.join(left_out)}: --all")
         return lines
 
     def _first_rows(self, most: int) -> list[int]:

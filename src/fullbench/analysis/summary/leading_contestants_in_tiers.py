@@ -40,8 +40,8 @@ class Standing:
 class Leaders:
     """The first board of one study and criterion, best contestant first.
 
-    `columns` are the keys of `Standing.values`: `people`, `corrected`, then judges. `more_judges` counts the judges
-    without a column. `unusable` has the contestants with many unusable verdicts, and their share.
+    `columns` are the keys of `Standing.values`: `people`, `corrected`, then judges. `other_judges` have no column.
+    `unusable` has the contestants with many unusable verdicts, and their share.
     """
 
     study: str
@@ -50,7 +50,7 @@ class Leaders:
     standings: Sequence[Standing]
     columns: Sequence[str]
     metric: str
-    more_judges: int
+    other_judges: frozenset[str]
     items: int
     due: int
     unusable: Mapping[str, float]
@@ -165,7 +165,7 @@ def _leaders(
     ]
     due = sum(entry.cases for entry in part.due if (entry.study, entry.criterion) == scope)
     return Leaders(
-        scope[0], scope[1], board, standings, list(values), metric, sum(judge not in values for judge in in_family),
+        scope[0], scope[1], board, standings, list(values), metric, frozenset(in_family).difference(values),
         len(np.unique(part.item)), due, _unusable_shares(part),
     )  # fmt: skip
 

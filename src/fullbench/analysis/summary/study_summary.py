@@ -118,8 +118,8 @@ def _contestant_table(columns: Columns, leaders: Sequence[Leaders], trusts: Sequ
         Note("summary.tiers"),
         Note("summary.metric", metric=join_notes(list(dict.fromkeys(_metric_note(one.metric) for one in leaders)))),
     ]
-    if more := max(one.more_judges for one in leaders):
-        notes.append(Note("summary.more-judges", n=more))
+    if others := frozenset().union(*(one.other_judges for one in leaders)).difference(heads):
+        notes.append(Note("summary.more-judges", n=len(others)))
     hint = {"kind": "intervals", "label": "contestant", "value": typed[0].key} if len(leaders) == 1 else None
     title = Note("summary.title.contestants")
     source = {"sentences": len(sentences)}
