@@ -108,7 +108,7 @@ def test_a_cascade_keeps_its_promise_saves_half_and_what_waits_is_a_campaign(tmp
             assert {row["pending"] for row in rows} == {0, own["pending"]}
             (board,) = [table for table in door if table["name"] == "leaderboard cascade:cheap"]
             notes = " ".join(map(str, board["notes"]))
-            assert f"{own['pending']} of {2 * ITEMS} verdicts of this judge wait for people" in notes
+            assert f"{own['pending']} of {2 * ITEMS} verdicts of this judge, which wait for people" in notes
             assert "are unusable" not in notes
             (agreed,) = [table for table in door if table["name"] == "agreement pairs"]
             by_judge = {row[0]: dict(zip(agreed["columns"], row, strict=True)) for row in agreed["rows"]}
