@@ -11,16 +11,16 @@ import re
 _NOUNS = """
     accounts annotators answers attacks attempts audits ballots bars bins blanks bootstraps bytes calls
     campaigns cards cells changes characters charts claims clusters columns commits comparisons completions
-    components contestants conversations cycles days descriptions dialogues digests dimensions dollars drafts drawings
-    duplicates entries errors estimates examples facts failures files folders functions galleries gaps groups hours
-    images intervals items judges judgments keys labels languages leaderboards levels lines marks
+    components contestants conversations cycles days descriptions dialogues digests dimensions documents dollars drafts
+    drawings duplicates entries errors estimates examples facts failures files folders frames functions galleries gaps
+    groups hours images intervals items judges judgments keys labels languages leaderboards levels lines marks
     measurements members messages metrics minutes models months names notes notices numbers observations
     options orders outcomes pages pairs panels parts pictures places points positions predictions problems
-    processes prompts questions raters ratings records references refusals rejections requests resamples
+    processes prompts questions raters ratings recordings records references refusals rejections requests resamples
     responses results reviewers reviews revisions rewordings rounds rows rubrics rules rulings runs samples
     scales scores seconds seeds segments sentences servers sets settings shapes signatures slices snapshots
     steps stories strengths subjects submissions tables tags tasks tensors tests texts thresholds ties times
-    tokens trials turns units users values variants verdicts versions views votes warnings weeks wins words
+    tokens trials turns units users values variants verdicts versions videos views votes warnings weeks wins words
     workers years
 """
 _IRREGULAR = {

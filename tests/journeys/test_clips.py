@@ -14,7 +14,7 @@ from PIL import Image
 
 from fullbench import Ledger
 from tests.support.commands import write_rows
-from tests.support.media_files import colour_frames, pdf_bytes, wav_bytes, write_gif, write_video
+from tests.support.media_files import colour_frames, empty_mp4, pdf_bytes, wav_bytes, write_gif, write_video
 from tests.support.recording_model_server import RecordingServer
 
 pytest.importorskip("av")
@@ -204,3 +204,55 @@ def test_recordings_and_documents_go_as_they_are_to_dialects_that_take_them_and_
         reasons = {v.judge.partition("@")[0]: v.text for v in ledger.verdicts() if v.fault == "abstained"}
     assert set(reasons.values()) == {"the case has a recording, which this judge's model does not take"}
     assert set(reasons) == {"gpt", "claude"}
+
+
+def test_a_plan_names_what_is_sent_and_prices_frames_as_the_run_counts_them(cli, tmp_path, clips):
+    (clips / "speech.wav").write_bytes(wav_bytes())
+    write_rows(tmp_path / "answers.jsonl", [{"item": name, "model": "m", "text": "x"} for name in ("walk", "blink")])
+    plan = [
+        "judge", "--items", "clips", "--question", "What happens?", "--responses", "answers.jsonl", "--dry-run",
+        "--ballot", "score:1-5", "--judge", "openai:gpt-4o?mode=direct&price_in=10&price_out=0", "--judge",
+        "gemini:gemini-2.5-pro?mode=direct&price_in=10&price_out=0",
+        "--judge", "vllm:q@http://127.0.0.1:9/v1?video=native",
+        "--json",
+    ]  # fmt: skip
+    code, out, err = cli(*plan)
+    assert code == 0, err
+    (table,) = json.loads(out)
+    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+    loads = {row["who"].partition("+")[0].partition("@")[0]: row for row in rows if row["who"]}
+    # gpt-4o: 85 tokens and 170 for each tile of 512; twelve small frames and one still have one tile each.
+    pictures = 13 * (85 + 170)
+    assert pictures < loads["gpt-4o"]["tokens in"] < pictures + 600
+    # Gemini: 258 tokens a second and 32 of sound for 6 s (5.5 s and the last frame), 258 for the still.
+    gemini = 6 * (258 + 32) + 258
+    assert loads["gemini-2.5-pro"]["tokens in"] == pytest.approx(gemini + 250, rel=0.15)
+    assert loads["gemini-2.5-pro"]["dollars"] == pytest.approx(loads["gemini-2.5-pro"]["tokens in"] / 1e5)
+    assert loads["q"]["tokens in"] is loads["q"]["dollars"] is None
+    notes = " ".join(table["notes"])
+    assert "1 video as 12 frames without sound; one still per moving picture (1; frames=16" in notes
+    assert "1 video unchanged" in notes
+
+
+def test_a_clip_that_cannot_be_decoded_costs_its_own_cases_only(cli, tmp_path, clips):
+    (clips / "broken.mp4").write_bytes(empty_mp4())
+    names = ("walk", "blink", "broken")
+    films = [{"item": "walk", "model": "film", "video": "clips/broken.mp4"},
+             {"item": "blink", "model": "film", "video": "clips/walk.mp4"}]  # fmt: skip
+    write_rows(tmp_path / "answers.jsonl", [*({"item": name, "model": "m", "text": "x"} for name in names), *films])
+    with RecordingServer(lambda text: "[[4]]") as server:
+        code, _, err = cli(
+            "judge", "--items", "clips", "--question", "What happens?", "--responses", "answers.jsonl",
+            "--quiet", "--ballot", "score:1-5",
+            *judge_words(server, "openai:plain@{url}/v1?mode=direct"),
+        )  # fmt: skip
+        assert code == 0, err
+    with Ledger(tmp_path / "fullbench.ledger", read_only=True) as ledger:
+        verdicts = list(ledger.verdicts())
+        assert list(ledger.verify()) == []
+    outcomes = {(v.item, v.contestants[0]): v.fault or v.marks for v in verdicts}
+    assert outcomes == {
+        ("walk", "m"): (4.0,), ("blink", "m"): (4.0,), ("blink", "film"): (4.0,), ("broken", "m"): "abstained",
+        ("walk", "film"): "abstained",
+    }  # fmt: skip
+    assert all("the video " in v.text and "cannot be decoded" in v.text for v in verdicts if v.fault)

@@ -325,7 +325,10 @@ class PromptedJudge:
         """
         if self.abstention_reason(case):
             return ()
-        prompt_sequence = [self.prompt(case)]
+        try:
+            prompt_sequence = [self.prompt(case)]
+        except InputError:  # a video or a document that cannot be decoded
+            return ()
         if case.own_answer is not None:
             return tuple(prompt_sequence)
         progress: CaseProgress = prompt_sequence[0].tag

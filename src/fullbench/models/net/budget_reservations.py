@@ -54,5 +54,5 @@ def charge_calls_to(budget: CallBudget | None) -> Iterator[None]:
 
 def expected_price(prompt: Prompt, model: str, sampling: Sampling, price: tuple[float, float]) -> tuple[float, float]:
     """Return the least and the likely cost of a call, for use before anything was paid."""
-    least = estimate_tokens(prompt, model) * price[0] / 1e6
+    least = estimate_tokens(prompt, model, sampling.fps) * price[0] / 1e6
     return least, least + min(sampling.max_tokens or REPLY_TOKENS, REPLY_TOKENS) * price[1] / 1e6

@@ -178,7 +178,9 @@ class Caller:
             return Reply(prompt, error=str(error), failure=prompt_failure_kind(prompt))
         guess = 0
         if self._tokens is not None:
-            guess = estimate_tokens(prompt, target.model) + (target.sampling.max_tokens or REPLY_TOKENS)
+            guess = estimate_tokens(prompt, target.model, target.sampling.fps) + (
+                target.sampling.max_tokens or REPLY_TOKENS
+            )
         tries = Tries(self._clock() + target.limits.patience)
         while True:
             if self._budget is None:

@@ -348,5 +348,5 @@ def _decoding(media: Media) -> Iterator[None]:
     except InputError:
         raise
     except (Image.DecompressionBombError, SyntaxError, OSError, ValueError, EOFError, RuntimeError) as error:
-        reason = str(error).partition("\n")[0] or type(error).__name__
+        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0] or type(error).__name__
         raise InputError(f"the {media.noun} {media.digest[:12]} cannot be decoded: {reason}", path=where) from error

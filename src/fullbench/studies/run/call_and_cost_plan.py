@@ -13,11 +13,11 @@ from fullbench.core.case import Case
 from fullbench.core.dialogue_turn_answers_and_criteria import open_turns
 from fullbench.core.item import WITHOUT_PICTURES, Item
 from fullbench.core.judge import Judge, answer_request_of, models_of, prompts_of
-from fullbench.core.model import Model
+from fullbench.core.model import Model, Prompt, prepare_prompt
 from fullbench.core.model_call import Call
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
-from fullbench.core.translatable_note import Note
+from fullbench.core.translatable_note import Note, join_notes
 from fullbench.errors import InputError
 from fullbench.judges.rubric_criterion_verdicts_in_one_call import SheetJudge, response_of
 from fullbench.ledger.ledger import Ledger
@@ -155,6 +155,8 @@ def _plan_notes(loads: Sequence[Load]) -> Iterator[str]:
             yield prompt_pictures_note(load.who, load.pictures, load.blind)
     if not active_loads:
         return
+    for load in active_loads:
+        yield from _media_notes(load)
     yield from _price_notes(active_loads)
     yield Note("plan.sampled", n=SAMPLE)
     if not all(load.is_observed for load in active_loads):
@@ -168,6 +170,20 @@ def _plan_notes(loads: Sequence[Load]) -> Iterator[str]:
         yield Note("plan.live")
     if any(load.seconds for load in active_loads):
         yield Note("plan.time")
+
+
+def _media_notes(load: Load) -> Iterator[str]:
+    """Yield what a judge or contestant gets of videos, recordings and documents in the sampled prompts."""
+    sent = load.sent_media
+    phrases = [Note("plan.sent.frames", frames=sent["frames"], n=sent["videos"])] if sent["frames"] else []
+    phrases += [Note("plan.sent.pages", pages=sent["pages"], n=sent["documents"])] if sent["pages"] else []
+    kinds = ("video", "audio", "document")
+    phrases += [Note(f"plan.sent.{kind}", n=sent[f"sent {kind}"]) for kind in kinds if sent[f"sent {kind}"]]
+    phrases += [Note("plan.sent.still", n=sent["still"])] if sent["still"] else []
+    if phrases:
+        yield Note("plan.sent", who=load.who, said=join_notes(phrases))
+    if sent["unknown"]:
+        yield Note("plan.sent-unknown", who=load.who)
 
 
 def _price_notes(active_loads: Sequence[Load]) -> Iterator[str]:
@@ -276,7 +292,7 @@ def answer_load(model: Model, items: Sequence[Item], samples: int, ledger: Ledge
         tasks, lambda task: (task[0].key, task[1]), lambda keys: ledger.answered_keys(name, keys),
         ledger.failed_for_good(name), lambda task: (task[0], len(task[0].pictures)),
     )  # fmt: skip
-    prompt_sequences = [dialogue_prompts(item) for item, _ in split.sample]
+    prompt_sequences = [_prepared_prompts(model, item) for item, _ in split.sample]
     return estimate_load(
         split.load("answers", model.name),
         model,
@@ -285,6 +301,15 @@ def answer_load(model: Model, items: Sequence[Item], samples: int, ledger: Ledge
         prompt_sequences=prompt_sequences,
         mode="answer",
     )
+
+
+def _prepared_prompts(model: Model, item: Item) -> tuple[Prompt, ...]:
+    """Return the prompts as they would be sent; as they are if a file cannot be decoded, which fails the call."""
+    prompts = dialogue_prompts(item)
+    try:
+        return tuple(prepare_prompt(model, prompt) for prompt in prompts)
+    except InputError:
+        return prompts
 
 
 def _with_placeholder_answer(judge: Judge, case: Case) -> Case:

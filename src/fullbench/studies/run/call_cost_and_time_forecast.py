@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Protocol, runtime_checkable
 
 from fullbench.core.model import Model, Prompt
 from fullbench.core.model_call import Usage
+from fullbench.core.picture import Frame, Picture
 from fullbench.models.model_settings import Limits
 
 # Assumed tokens and seconds per reply, by mode, until the ledger has seen calls of that name.
@@ -49,6 +51,8 @@ class Load:
     """Number of tasks by number of pictures."""
     blind: int = 0
     """Number of tasks about an item with missing pictures."""
+    sent_media: Counter[str] = field(default_factory=Counter)
+    """What the sampled prompts send of videos, recordings and documents (see `count_sent_media`)."""
 
     @property
     def batch_dollars(self) -> float | None:
@@ -91,14 +95,17 @@ def estimate_load(
     turns = sum(lengths) / max(1, len(lengths))
     replies_before = sum(length * (length - 1) / 2 for length in lengths) / max(1, len(lengths))
     model_name = str(getattr(model, "model", model.name))
+    fps = getattr(getattr(model, "sampling", None), "fps", None)
     prompt_tokens = sum(
-        estimate_tokens(prompt, model_name) for prompts in prompt_sequences for prompt in prompts
+        estimate_tokens(prompt, model_name, fps) for prompts in prompt_sequences for prompt in prompts
     ) / max(1, len(prompt_sequences))
+    sent_media = count_sent_media(model, chain.from_iterable(prompt_sequences))
     calls = round(task_count * turns)
     tokens_in = round(task_count * (prompt_tokens + reply_tokens * replies_before))
     tokens_out = round(calls * reply_tokens)
     price = model.price
     dollars = None if price is None else (tokens_in * price[0] + tokens_out * price[1]) / 1e6
+    has_unknown_tokens = bool(sent_media["unknown"])
     limits = limits_of(model)
     seconds = each * calls if is_observed and limits is None else None
     if limits is not None:
@@ -108,9 +115,38 @@ def estimate_load(
         in_turn = calls * each / (limits.concurrency or START)
         seconds = max(once, in_turn, _rate_limited_seconds(limits, calls, tokens_in + tokens_out))
     return replace(
-        load, model=model, calls=calls, tokens_in=tokens_in, tokens_out=tokens_out, dollars=dollars, seconds=seconds,
-        is_observed=is_observed,
+        load, model=model, calls=calls, tokens_in=None if has_unknown_tokens else tokens_in, tokens_out=tokens_out,
+        dollars=None if has_unknown_tokens else dollars, seconds=seconds, is_observed=is_observed,
+        sent_media=sent_media,
     )  # fmt: skip
+
+
+def count_sent_media(model: Model, prompts: Iterable[Prompt]) -> Counter[str]:
+    """Return how many `frames` of `videos`, `pages` of `documents` and files of each kind (`sent video`...) are sent.
+
+    `still` counts moving pictures of which one still is sent, `unknown` files whose tokens are unknown.
+    """
+    from fullbench.models.wire.media_token_estimates import media_tokens
+    from fullbench.models.wire.video_frames_and_document_pages import picture_moves
+
+    model_name = str(getattr(model, "model", model.name))
+    fps = getattr(getattr(model, "sampling", None), "fps", None)
+    counts: Counter[str] = Counter()
+    for prompt in prompts:
+        parts = [part for turn in prompt.turns for part in turn.media]
+        frames = [part for part in parts if isinstance(part, Frame)]
+        pages = [frame for frame in frames if frame.rule.startswith("pages")]
+        counts["frames"] += len(frames) - len(pages)
+        counts["pages"] += len(pages)
+        counts["documents"] += len({frame.origin for frame in pages})
+        counts["videos"] += len({frame.origin for frame in frames}) - len({frame.origin for frame in pages})
+        for part in parts:
+            if not isinstance(part, Picture):
+                counts[f"sent {part.kind}"] += 1
+                counts["unknown"] += media_tokens(part, model_name, fps) is None
+            elif not isinstance(part, Frame):
+                counts["still"] += picture_moves(part)
+    return counts
 
 
 def limits_of(model: object) -> Limits | None:
