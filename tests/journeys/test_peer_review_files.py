@@ -150,3 +150,44 @@ def test_run_of_the_benchmark_on_questions_of_ones_own(server, folder):
     assert column(tables["ranking"], "contestant", "uniform") == pytest.approx(won(folder / "own.ledger"))
     own_answers = 3 * 4 * 2 * 2
     assert any(f"{own_answers} verdicts on the reviewer's own answers" in note for note in tables["ranking"]["notes"])
+
+
+def test_a_sample_of_reviews_is_even_and_its_cases_are_on_the_page(server, folder):
+    """Figure 7: a picture, its question, what two contestants answered, and how the others judged them."""
+    before, page = len(server.asked), folder / "cases.html"
+    words = ("--questions", folder / "items.jsonl", "--contestants", ",".join(specs(server)), "--reviews", 6)
+    cli("peer-review", *words, "--ledger", folder / "sampled.ledger", "--report", page, "--quiet")
+    asked = server.asked[before:]
+    reviews = [one for one in asked if "<response A" in one.last]
+    by_model, by_question = defaultdict(int), defaultdict(int)
+    for one in reviews:
+        by_model[one.model] += 1
+        by_question[re.search(r"#(\d+)", one.words)[1]] += 1
+    assert len(reviews) == 6 * 2, "6 of the 12 reviews of the full design, each by both criteria"
+    assert set(by_model.values()) == {4}
+    assert set(by_question.values()) <= {2, 4}
+    assert len(by_question) == 4
+    with Ledger(folder / "sampled.ledger", read_only=True) as book:
+        record = book.record()
+    articles = re.findall(r'<article class="exhibit">.*?</article>', page.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(articles) == 4
+    for article in articles:
+        item = re.search(r"<h3>Item (\w+)</h3>", article)[1]
+        assert record.items[item].question in article
+        assert "data:image/webp;base64," in article
+        answers = dict(re.findall(r'<section class="response"><h4>(\w+)</h4>\n<p>(.*?)</p>', article, re.DOTALL))
+        texts = {
+            short(response.contestant): response.text for response in record.responses.values() if response.item == item
+        }
+        assert len(answers) == 2
+        assert answers.items() <= texts.items()
+        shown = re.findall(r'<tr><th scope="row" class="words">(\w+) \(judge\)</th>\n(.*?)</tr>', article, re.DOTALL)
+        ruled = [
+            (short(verdict.judge), dict(zip(map(short, verdict.contestants), verdict.marks, strict=True)), verdict.text)
+            for verdict in record
+            if verdict.item == item
+        ]
+        assert shown
+        for judge, cells in shown:
+            marks = dict(zip(answers, map(float, re.findall(r'data-sort="([\d.]+)"', cells)), strict=True))
+            assert (judge, marks, re.search(r"<p>(.*?)</p>", cells)[1]) in ruled

@@ -22,13 +22,18 @@ ASKED = {
 }
 OBJECTS = ("person, person, chair", "person", "", "猫, chair", "person,person , person", "car")
 
+CAPTIONS = {2: ["A person in two old cars near the king's tree.", "Some of the trees; it rains. 一只猫"]}
+"""The caption of the item without the tag: by the rule a person, cars and trees, since `cars` and `trees` occur
+elsewhere in the singular."""
+
 
 def test_verbs_nouns_and_objects_are_counted_and_drawn(tmp_path):
     (tmp_path / "p.png").write_bytes(png((9, 200, 9)))
     rows = []
     for number, (question, objects) in enumerate(zip(ASKED, OBJECTS, strict=True)):
         tags = {"family": f"f{number % 2}"} | ({"objects": objects} if objects else {})
-        rows.append({"id": f"题{number}", "question": question, "pictures": ["p.png"], "captions": ["c"],
+        rows.append({"id": f"题{number}", "question": question, "pictures": ["p.png"],
+                     "captions": CAPTIONS.get(number, ["c"]),
                      "reference": "the reference", "tags": tags})  # fmt: skip
     write_rows(tmp_path / "items.jsonl", rows)
     answers = [{"item": row["id"], "contestant": name, "text": name * at} for row in rows
@@ -48,9 +53,12 @@ def test_verbs_nouns_and_objects_are_counted_and_drawn(tmp_path):
         "1 item" in note and "neither a question nor an instruction" in note for note in tables["requests"]["notes"]
     )
     found = Counter(name.strip() for names in OBJECTS for name in names.split(",") if name)
+    found.update(person=1, car=1, tree=2)
     assert cells(tables["objects"], "times found", "object") == found
-    assert cells(tables["objects"], "items", "object") == {"person": 3, "chair": 2, "猫": 1, "car": 1}
-    assert any("Of 5 items" in note for note in tables["objects"]["notes"])
+    assert cells(tables["objects"], "items", "object") == {"person": 4, "chair": 2, "猫": 1, "car": 2, "tree": 1}
+    assert any(
+        "5 items with the tag `objects`, and of 1 item without it" in note for note in tables["objects"]["notes"]
+    )
     charts = tmp_path / "charts"
     drawing = ("report", "--ledger", tmp_path / "s.ledger", "--benchmark", "visitbench", "--charts", charts)
     cli(*drawing, "--out", tmp_path / "report.html")

@@ -122,7 +122,7 @@ def expected_scores(model, prompts=PROMPTS, images=IMAGES) -> list[float]:
 
 
 def scores(source: Path, words: Path, prompts=PROMPTS, images=IMAGES) -> list[float]:
-    scorer = HpsV2Scorer(str(source), processor=str(words))
+    scorer = HpsV2Scorer(str(source), processor=str(words), device="cpu")
     return list(scorer.score(prompts, [scorer.prepare(image) for image in images]))
 
 
@@ -142,7 +142,7 @@ def test_nothing_of_a_picture_is_cut_off():
 
 
 def test_a_judge_is_named_by_a_file_or_a_version(checkpoint, words):
-    judge = judge_from_spec(f"hpsv2:{checkpoint}?processor={words}")
+    judge = judge_from_spec(f"hpsv2:{checkpoint}?processor={words}&device=cpu")
     (verdict,) = judge.judge([case(*map(picture, IMAGES[:2]), prompt="a red cat")])
     expected = expected_scores(small_model(), ["a red cat"] * 2, IMAGES[:2])
     assert [float(score) for score in verdict.text.split(", ")] == pytest.approx(expected, abs=1e-5)

@@ -42,7 +42,7 @@ def checkpoint(tmp_path_factory, tensors) -> Path:
 
 
 def scored(source: Path | str, words: Path | str = "", prompts=PROMPTS, images=IMAGES) -> list[float]:
-    scorer = RewardScorer(str(source), "imagereward", processor=str(words))
+    scorer = RewardScorer(str(source), "imagereward", processor=str(words), device="cpu")
     return list(scorer.score(prompts, [scorer.prepare(image) for image in images]))
 
 
@@ -265,7 +265,7 @@ def test_the_aesthetics_head_as_its_authors_save_it(tmp_path):
     clip, head = models.clip(tmp_path / "clip"), models.reward_head(16)
     path = tmp_path / "sac+logos+ava1-l14-linearMSE.pth"
     torch.save({f"layers.{name}": value for name, value in head.state_dict().items()}, path)
-    (verdict,) = judge_of(f"aesthetics:{clip}?head={path}").judge([case(*map(picture, IMAGES))])
+    (verdict,) = judge_of(f"aesthetics:{clip}?head={path}&device=cpu").judge([case(*map(picture, IMAGES))])
     ours = [float(score) for score in verdict.text.split(", ")]
     model = transformers.CLIPModel.from_pretrained(clip).eval()
     tools = transformers.AutoProcessor.from_pretrained(clip, backend="pil")

@@ -49,7 +49,7 @@ def test_the_cosine_is_open_clips_own(checkpoint):
     import torch
 
     images, prompt = [texture(1), texture(2)], "a red cat 猫"
-    judge = judge_of(f"openclip:tiny?weights={checkpoint}")
+    judge = judge_of(f"openclip:tiny?weights={checkpoint}&device=cpu")
     (verdict,) = judge.judge([case(*(picture(image) for image in images), prompt=prompt)])
     model, _, prepare = open_clip.create_model_and_transforms("tiny", str(checkpoint))
     model.eval()

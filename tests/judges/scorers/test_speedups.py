@@ -117,12 +117,12 @@ def test_what_the_card_does_not_decode_goes_to_pillow_and_the_others_are_scored(
 def test_a_file_that_turns_out_broken_costs_its_own_case_alone(clip, monkeypatch):
     """The card's part is played by Pillow, so that the way from a failed batch to one abstention is walked anywhere."""
 
-    def decoded(files, recipe, _device, dtype):
+    def decoded(files, recipe, device, dtype):
         images = [decode_picture(Picture.from_bytes(one.numpy().tobytes())) for one in files]
         if any(image.size == (40, 40) for image in images):
             raise RuntimeError("this size is not decoded here")
         return torch.stack(
-            [recipe.shrink(torch.from_numpy(np.array(one)).permute(2, 0, 1).to(dtype)) for one in images]
+            [recipe.shrink(torch.from_numpy(np.array(one)).permute(2, 0, 1).to(device, dtype)) for one in images]
         )
 
     def refusing(files, *how):

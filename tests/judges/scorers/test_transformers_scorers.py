@@ -41,7 +41,7 @@ def scored(scorer: Scorer, prompts=PROMPTS, images=IMAGES) -> list[float]:
 
 
 def test_clip_gives_the_cosine_that_transformers_gives(zoo):
-    ours = scored(ContrastScorer(str(zoo["clip"])))
+    ours = scored(ContrastScorer(str(zoo["clip"]), device="cpu"))
     model = transformers.CLIPModel.from_pretrained(zoo["clip"]).eval()
     tools = transformers.AutoProcessor.from_pretrained(zoo["clip"], backend="pil")
     with torch.inference_mode():
@@ -52,7 +52,7 @@ def test_clip_gives_the_cosine_that_transformers_gives(zoo):
 
 
 def test_siglip_gives_the_cosine_that_transformers_gives(zoo):
-    ours = scored(ContrastScorer(str(zoo["siglip"]), "siglip"))
+    ours = scored(ContrastScorer(str(zoo["siglip"]), "siglip", device="cpu"))
     model = transformers.SiglipModel.from_pretrained(zoo["siglip"]).eval()
     tools = transformers.AutoProcessor.from_pretrained(zoo["siglip"], backend="pil")
     with torch.inference_mode():
@@ -78,7 +78,7 @@ def test_matching_is_a_probability_of_each_pair_alone(zoo, kind):
 
 
 def test_a_head_is_applied_to_the_embedding(zoo):
-    scorer = AestheticScorer(str(zoo["clip"]), "aesthetics", head=str(zoo["clip_head"]))
+    scorer = AestheticScorer(str(zoo["clip"]), "aesthetics", head=str(zoo["clip_head"]), device="cpu")
     ours = scored(scorer)
     model = transformers.CLIPModel.from_pretrained(zoo["clip"]).eval()
     from safetensors.torch import load_file
@@ -135,7 +135,7 @@ def test_other_weights_or_another_precision_is_another_judge(zoo, tmp_path):
 
 
 def test_half_precision_scores_are_close(zoo):
-    full = scored(ContrastScorer(str(zoo["clip"])))
+    full = scored(ContrastScorer(str(zoo["clip"]), device="cpu"))
     half = scored(ContrastScorer(str(zoo["clip"]), precision="bfloat16"))
     assert half == pytest.approx(full, abs=0.03)
 
@@ -150,7 +150,7 @@ def test_every_kind_can_be_named(zoo):
 
 
 def test_a_long_prompt_is_cut_and_not_refused(zoo):
-    (verdict,) = ScorerJudge(ContrastScorer(str(zoo["clip"]))).judge(
+    (verdict,) = ScorerJudge(ContrastScorer(str(zoo["clip"]), device="cpu")).judge(
         [case(*map(picture, IMAGES[:2]), prompt="a cat " * 500)]
     )
     assert verdict.marks is not None

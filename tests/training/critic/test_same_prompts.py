@@ -197,7 +197,7 @@ def test_the_commands_train_and_eval_ask_what_judge_and_run_ask_to_the_token(ser
 
     tokenize = transformers_model.tokenize_turns
     monkeypatch.setattr(transformers_model, "tokenize_turns", spied)
-    monkeypatch.setattr(encoding, "tokenize", spied)
+    monkeypatch.setattr(encoding, "tokenize_turns", spied)
     files = ("--items", "items.jsonl", "--responses", "responses.jsonl", "--labels", "labels.jsonl")
     learn = ("critic", "train", *files, "--base", base, "--out", "c", "--share", 0.4, "--epochs", 2, "--batch", 6,
              "--micro", 1, "--target", 64, "--device", "cpu", "--mode", mode, "--quiet")  # fmt: skip

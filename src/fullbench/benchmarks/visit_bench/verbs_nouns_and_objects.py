@@ -7,6 +7,10 @@ No parser ships with us, so verbs and nouns come from a documented rule (docs/pa
 2. Any other sentence that begins with a question word or an auxiliary is a question. Its verb is the one that the
    auxiliary needs ("how do I cook rice": cook), else be, have or do. Its noun is that of the question word ("which
    title": title), else that of the subject or object.
+3. Objects come from a tag with a detector's findings. In the captions of an item without the tag, each noun phrase
+   that begins with an article, a number or a possessive is an object: its last word, a plural counted as its singular
+   if both occur. A phrase ends before a preposition, an auxiliary or a verb of a list, and after four words.
+   Words for the picture or a place in it are left out.
 """
 
 from __future__ import annotations
@@ -52,6 +56,10 @@ _AFTER_NOUN = _word_set(
     "where which who why with within would you"
 )
 _OPENERS = _word_set("also can could finally first just kindly next now please then will would you")
+_NOUNS_LIKE_VERBS = _word_set(
+    "bed bedding bread building ceiling clothing crossing drawing evening icing king lettering lighting meeting "
+    "morning opening painting parking railing ring seed shed spring string swing thing wedding weed wing"
+)
 _MAX_WORDS_BETWEEN = 3
 _QUESTION_WORDS = _word_set("what which who whom whose where when why how")
 _AUXILIARIES = {
@@ -61,6 +69,26 @@ _AUXILIARIES = {
     **dict.fromkeys(["can", "could", "should", "would", "will", "must", "may", "might", "shall"], ""),
 }
 """Auxiliary by its form; modal verbs stand for no verb of their own."""
+_DETERMINERS = _word_set(
+    "a an another both each eight every few five four her his its many my nine one our seven several six some ten the "
+    "their these this those three two your"
+)
+_PHRASE_ENDS = _word_set(
+    "above across against along among around away back behind below beneath beside down few front near next not off "
+    "onto out over past there toward towards underneath until up upon where without also too while as who can will "
+    "appear appears be "
+    "carries carry covers do does eat eats face faces goes grow grows hang hangs hold holds lead leads lie lies "
+    "look looks lay lays play plays point points read reads reach rest rests ride rides run runs says show shows sit "
+    "sits stand stands stretch surround surrounds wait waits walk walks watch watches wear wears"
+)
+"""Words that end a noun phrase of a caption: prepositions, adverbs, and verbs that captions often use."""
+_AMOUNT_PHRASES = (["lot", "of"], ["pair", "of"], ["couple", "of"], ["group", "of"], ["number", "of"])
+_NOT_NOUNS = _word_set(
+    "area back background being bottom center centre close corner edge end first foreground front image kind last left "
+    "made middle of other others part photo photograph picture position right row same scene second side small third "
+    "top various visible black blue brown gray green grey orange pink purple red white yellow"
+)
+"""Words that name the picture or a place in it, and colours and other adjectives whose noun is missing."""
 _PRONOUNS = _word_set("i you he she it we they one this that these those there someone anyone everyone")
 _AMOUNTS = _word_set("many much kind kinds type types sort sorts long often far else exactly")
 
@@ -176,26 +204,59 @@ def _noun_after(words: Sequence[str]) -> tuple[str, int]:
         start += 1
     phrase: list[str] = []
     for word in words[start : start + _MAX_WORDS_BETWEEN + 1]:
-        if word in _AFTER_NOUN or (phrase and word.endswith(("ing", "ed"))):
+        if word in _AFTER_NOUN or (phrase and word.endswith(("ing", "ed")) and word not in _NOUNS_LIKE_VERBS):
             break
         phrase.append(word)
     return (phrase[-1] if phrase else ""), start + len(phrase)
 
 
 def object_table(items: Iterable[Item]) -> Table:
-    """Count the objects in the pictures, by the tag with a detector's findings."""
-    object_lists = [item.tags[OBJECTS] for item in items if item.tags.get(OBJECTS)]
+    """Count the objects in the pictures: by the tag with a detector's findings, else by the nouns of captions."""
+    object_lists: list[list[str]] = []
+    tagged_count = captioned_count = 0
+    for item in items:
+        if item.tags.get(OBJECTS):
+            tagged_count += 1
+            object_lists.append([name.strip() for name in item.tags[OBJECTS].split(",") if name.strip()])
+        elif nouns := [noun for caption in item.captions for noun in caption_nouns(caption)]:
+            captioned_count += 1
+            object_lists.append(nouns)
+    names = {name for names in object_lists for name in names}
+    singular = {name: name[:-1] for name in names if name.endswith("s") and name[:-1] in names}
     object_counts: Counter[str] = Counter()
     shown_in: Counter[str] = Counter()
-    for names in object_lists:
-        item_counts = Counter(name.strip() for name in names.split(",") if name.strip())
+    for found in object_lists:
+        item_counts = Counter(singular.get(name, name) for name in found)
         object_counts += item_counts
         shown_in.update(item_counts.keys())
     rows: list[list[Cell]] = [
         [name, count, shown_in[name]]
         for name, count in sorted(object_counts.items(), key=lambda entry: (-entry[1], entry[0]))
     ]
-    notes = [Note("visit-bench.contents.objects", n=len(object_lists), tag=OBJECTS)]
+    notes = [Note("visit-bench.contents.objects", n=tagged_count, tag=OBJECTS, captions=captioned_count)]
     title = Note("visit-bench.contents.title.objects")
     hint = {"kind": "bars", "label": "object", "value": "times found"}
     return Table("objects", title, table_columns("object", "times found", "items"), rows, notes, {}, hint)
+
+
+def caption_nouns(caption: str) -> list[str]:
+    """Return the nouns of a caption's noun phrases that begin with an article, a number or a possessive.
+
+    >>> caption_nouns("Two dogs and a red kite over the long beach. It is sunny.")
+    ['dogs', 'kite', 'beach']
+    >>> caption_nouns("A lot of people wait; his bag lies on a table.")
+    ['people', 'bag', 'table']
+    """
+    nouns = []
+    for clause in re.split(r"[^a-z' ]+", caption.lower()):
+        words = clause.split()
+        for place, word in enumerate(words):
+            if word in _DETERMINERS and (place == 0 or words[place - 1] not in _DETERMINERS):
+                words_behind = words[place + 1 :]
+                if words_behind[:2] in _AMOUNT_PHRASES:
+                    words_behind = words_behind[2:]
+                ends = [n for n, behind in enumerate(words_behind) if behind in _PHRASE_ENDS | _DETERMINERS]
+                noun = _noun_after(words_behind[: ends[0]] if ends else words_behind)[0]
+                if noun and noun not in _NOT_NOUNS:
+                    nouns.append(noun)
+    return nouns

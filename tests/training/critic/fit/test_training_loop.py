@@ -23,6 +23,7 @@ from fullbench.training.critic.data.scored_answers import ScoredAnswer
 from fullbench.training.critic.fit.objectives import PreferenceObjective, ScoreObjective, TokenObjective
 from fullbench.training.critic.fit.training_loop import Loop
 from fullbench.training.critic.training_settings import Settings
+from tests.support.commands import call
 from tests.support.ports import free_port
 from tests.training.critic import tiny
 from tests.training.critic.making import files, options
@@ -134,7 +135,7 @@ def test_a_number_is_learned_and_comes_back_from_the_folder(base, tmp_path):
         "--target", "20", "--json", "--quiet",
     ]  # fmt: skip
     tables = {table["name"]: table for table in json.loads(cli(*command).stdout)}
-    assert tables["errors"]["rows"][-1][3]["high"] < -1
+    assert tables["errors"]["rows"][-1][3]["value"] < -1
     item = Item.ask("n", "图片 7: what colour is square 7?")
     judge = judge_of(f"trained:{tmp_path / 'c'}?batch=2")
     shown = [
@@ -161,7 +162,7 @@ def test_words_are_learned_and_the_folder_is_a_judge(base, tmp_path):
     counts = {row[0]: row[1:3] for row in tables["unusable"]["rows"]}
     after = next(name for name in counts if name.startswith("c@"))
     assert counts[after] == [12, 12]
-    assert tables["errors"]["rows"][-1][3]["high"] < -0.5
+    assert tables["errors"]["rows"][-1][3]["value"] < -0.5
     judge = judge_of(f"trained:{out}")
     assert judge.name == after
     item = Item.ask("n", "图片 7: what colour is square 7?")
@@ -306,16 +307,6 @@ def test_one_process_has_nothing_to_shard(base):
         shard_model(loaded(base)[0], Processes())
 
 
-def test_a_run_that_an_earlier_version_began_goes_on(tmp_path):
-    from fullbench.training.critic.fit.checkpoints import RunFolder
-
-    earlier = {name: value for name, value in FEW.values.items() if name not in {"compile", "shard"}}
-    RunFolder(tmp_path).claim(earlier)
-    RunFolder(tmp_path).claim(FEW.values)
-    with pytest.raises(InputError, match="shard differ"):
-        RunFolder(tmp_path).claim({**FEW.values, "shard": True})
-
-
 def test_a_long_answer_is_cut_and_counted_never_silently(base):
     _, words = loaded(base)
     encoder = Encoder(words, ASKING, 80, 20)
@@ -367,3 +358,21 @@ def test_generated_text_is_that_of_transformers_whatever_the_batch(base):
         ids = torch.tensor([tokenize_turns(words, prompt.turns)])
         made = model.generate(ids, max_new_tokens=12, do_sample=False, attention_mask=torch.ones_like(ids))
         assert words.decode(made[0, ids.shape[1] :], skip_special_tokens=True) == text
+
+
+def test_a_folder_keeps_one_run(tmp_path):
+    from fullbench.training.critic.fit.checkpoints import RunFolder
+
+    RunFolder(tmp_path).claim(FEW.values)
+    RunFolder(tmp_path).claim(FEW.values)
+    with pytest.raises(InputError, match="shard differ"):
+        RunFolder(tmp_path).claim({**FEW.values, "shard": True})
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+def test_a_gpu_that_is_not_there_is_refused(base, tmp_path, capsys):
+    made = files(tmp_path)
+    command = ["critic", "train", *PLAIN, *options(made), "--base", str(base), "--device", "cuda"]
+    code, done = call(*command, "--out", tmp_path / "c")
+    assert code == 2
+    assert "torch finds no GPU here for --device cuda; leave the option out or use --device cpu" in done.output

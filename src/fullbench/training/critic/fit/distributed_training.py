@@ -27,8 +27,15 @@ class Processes:
         import torch
 
         rank, world = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
-        if device == "auto":
-            device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
+        has_gpu = torch.cuda.is_available()
+        if device.startswith("cuda") and not has_gpu:
+            raise InputError(
+                f"torch finds no GPU here for --device {device}; leave the option out, or use --device cpu"
+            )
+        if device == "cuda" or (device == "auto" and has_gpu):  # each process of a machine has a GPU of its own
+            device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
+        elif device == "auto":
+            device = "cpu"
         if device.startswith("cuda"):
             torch.cuda.set_device(device)
         if world > 1 and not torch.distributed.is_initialized():
@@ -82,6 +89,7 @@ class Processes:
 
 def shard_model(model: Any, processes: Processes) -> None:
     """Split a model over the processes, layer by layer, in place."""
+    from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
     if processes.world == 1:
@@ -89,11 +97,13 @@ def shard_model(model: Any, processes: Processes) -> None:
             "--shard splits a model over several processes, and there is one; start them with "
             "`accelerate launch --num_processes N -m fullbench critic train ...`"
         )
+    # Without a mesh, torch would use the GPU of a machine that has one, even with --device cpu.
+    mesh = init_device_mesh(processes.device.partition(":")[0], (processes.world,))
     unsplit_names = set(getattr(model, "_no_split_modules", None) or ())
     for module in model.modules():
         if type(module).__name__ in unsplit_names:
-            fully_shard(module)
-    fully_shard(model)
+            fully_shard(module, mesh=mesh)
+    fully_shard(model, mesh=mesh)
 
 
 def is_sharded(model: Any) -> bool:
