@@ -177,8 +177,9 @@ def _media_notes(load: Load) -> Iterator[str]:
     sent = load.sent_media
     phrases = [Note("plan.sent.frames", frames=sent["frames"], n=sent["videos"])] if sent["frames"] else []
     phrases += [Note("plan.sent.pages", pages=sent["pages"], n=sent["documents"])] if sent["pages"] else []
-    kinds = ("video", "audio", "document")
-    phrases += [Note(f"plan.sent.{kind}", n=sent[f"sent {kind}"]) for kind in kinds if sent[f"sent {kind}"]]
+    phrases += [Note("plan.sent.video", n=sent["sent video"])] if sent["sent video"] else []
+    phrases += [Note("plan.sent.audio", n=sent["sent audio"])] if sent["sent audio"] else []
+    phrases += [Note("plan.sent.document", n=sent["sent document"])] if sent["sent document"] else []
     phrases += [Note("plan.sent.still", n=sent["still"])] if sent["still"] else []
     if phrases:
         yield Note("plan.sent", who=load.who, said=join_notes(phrases))
