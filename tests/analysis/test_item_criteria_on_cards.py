@@ -69,7 +69,8 @@ def test_the_card_has_a_row_for_each_criterion_and_few_tables(shared: bool):
 
 def test_agreement_on_these_criteria_is_one_share_with_its_interval():
     record = record_with_own_criteria(shared=False)
-    (table,) = [one for one in build_card(record, "sharp").tables if one.name == POOLED]
+    card = build_card(record, "sharp")
+    (table,) = [one for one in card.tables if one.name == POOLED]
     ours = {(v.item, v.criterion, v.contestants): v.marks for v in record.where(judge="sharp", fault=None)}
     equal = [
         ours[key] == vote.marks
@@ -79,3 +80,5 @@ def test_agreement_on_these_criteria_is_one_share_with_its_interval():
     assert len(equal) > 150
     (sentence,) = [note for note in table.notes if getattr(note, "id", "") == "single-item-criteria.agreement"]
     assert f": {fmean(equal):.3f} [" in sentence
+    assert sentence in card.lead
+    assert "No human votes" not in card.lead

@@ -185,7 +185,8 @@ def build_card(
     ]
     board_settings = leaderboard.Settings(votes=rule, visible=visible, seed=seed)
     sections["Leaderboard"] = leaderboard.leaderboard_tables(judge_verdicts, board_settings)
-    sections["Criteria of items"] = [item_criteria_table(every_verdict, own_mask, counted_record, judge, people)]
+    of_items, items_agreement = item_criteria_table(every_verdict, own_mask, counted_record, judge, people)
+    sections["Criteria of items"] = [of_items]
     sections["Unusable verdicts and cost"] = [
         standard_verdict_tables.fault_table(pooled_verdicts),
         standard_verdict_tables.abstention_reasons_table(pooled_verdicts),
@@ -195,7 +196,10 @@ def build_card(
     tables_by_section = {
         name: [section_table for section_table in tables if section_table.rows] for name, tables in sections.items()
     }
-    lead = _lead_text(every_verdict, overall, elsewhere, findings, len(all_verdicts) - len(counting))
+    lead = _lead_text(
+        every_verdict, overall, elsewhere, findings,
+        set_aside=len(all_verdicts) - len(counting), items_agreement=items_agreement,
+    )  # fmt: skip
     lead = join_sentences([*_verdict_sentences(trusts), lead])
     return Card(judge, lead, {name: tables for name, tables in tables_by_section.items() if tables})
 
@@ -302,7 +306,9 @@ def _lead_text(
     overall: Sequence[tuple[str, judges_with_people.Agreement]],
     elsewhere: Table,
     findings: Mapping[str, Sequence[Finding]],
+    *,
     set_aside: int,
+    items_agreement: Note | None,
 ) -> str:
     """Return the first sentences of the card. Each names its criterion if there are others than the default."""
     calls, dollars = int(verdicts.calls.sum(dtype=np.int64)), exact_sum(verdicts.dollars)
@@ -328,7 +334,9 @@ def _lead_text(
             ballots, estimate = str(about["the other's ballots"]), str(about["Pearson"])
             on = _of_criterion(str(about.get("criterion", OVERALL)))
             parts.append(Note("card.lead.other-scale", on=on, ballot=ballots, estimate=estimate))
-    if not overall and not elsewhere.rows:
+    if items_agreement is not None:
+        parts.append(items_agreement)
+    if not overall and not elsewhere.rows and items_agreement is None:
         parts.append(Note("card.lead.no-people"))
     parts += _bias_sentences(findings)
     if set_aside:

@@ -71,13 +71,15 @@ def single_item_criteria_table(columns: Columns, mask: Bools) -> Table:
     return Table(POOLED, title, table_columns("judge", "criteria", "items", "verdicts"), rows, [note])
 
 
-def item_criteria_table(columns: Columns, mask: Bools, record: Record, judge: str, people: str) -> Table:
-    """Return a row for each masked criterion of a judge, with a note on its agreement with people's single votes.
+def item_criteria_table(
+    columns: Columns, mask: Bools, record: Record, judge: str, people: str
+) -> tuple[Table, Note | None]:
+    """Return a row for each masked criterion of a judge, and the agreement with people's single votes on all of them.
 
     Args:
         columns: The judge's verdicts.
         mask: The verdicts on criteria of items' own rubrics.
-        record: Counted verdicts of the judge and of people, for the note.
+        record: Counted verdicts of the judge and of people, for the agreement.
         judge: Name of the judge.
         people: Name under which people's votes are stored.
     """
@@ -87,13 +89,14 @@ def item_criteria_table(columns: Columns, mask: Bools, record: Record, judge: st
         marks = part.mark[np.isfinite(part.mark)]
         mean = float(marks.mean()) if len(marks) else None
         rows.append([criterion, len(np.unique(part.item)), len(part), int((part.fault >= 0).sum()), mean])
-    notes: list[str] = [Note("single-item-criteria.note")]
     equal, items = _equal_marks(record, set(map(str, (row[0] for row in rows))), judge, people)
+    agreement = None
     if equal:
         share = share_estimate(np.array(equal), np.unique(items, return_inverse=True)[1])
-        notes.append(Note("single-item-criteria.agreement", share=str(share)))
+        agreement = Note("single-item-criteria.agreement", share=str(share))
     heads = table_columns("criterion", "items", "verdicts", "unusable", "mean mark")
-    return Table(POOLED, Note("single-item-criteria.title"), heads, rows, notes)
+    notes = [Note("single-item-criteria.note"), *([agreement] if agreement else [])]
+    return Table(POOLED, Note("single-item-criteria.title"), heads, rows, notes), agreement
 
 
 def _equal_marks(record: Record, criteria: set[str], judge: str, people: str) -> tuple[list[float], list[str]]:
