@@ -70,7 +70,8 @@ def main() -> None:
         page.write_text(text, encoding="utf-8")
     reference = target / "reference"
     reference.mkdir(exist_ok=True)
-    for name, made in (("commands", commands()), ("settings", settings()), ("api", api())):
+    made_pages = {"commands": commands(), "settings": settings(), "api": api(), "http-api": http_api()}
+    for name, made in made_pages.items():
         (reference / f"{name}.md").write_text(made, encoding="utf-8")
 
 
@@ -192,6 +193,25 @@ def settings() -> str:
     ]
     lines += ["| variable | what |", "|---|---|", *(f"| `{name}` | {VARIABLES[name]} |" for name in variables())]
     return "\n".join(lines) + "\n"
+
+
+def http_api() -> str:
+    """The paths of the HTTP API with what each does, from the schema that `/openapi.json` serves."""
+    schema = json.loads((ROOT / "tests" / "golden" / "files" / "openapi.json").read_text(encoding="utf-8"))
+    lines = [
+        "# HTTP API",
+        "",
+        "`fullbench serve` answers these requests. Send a token as `Authorization: Bearer TOKEN`. "
+        "`/openapi.json` has all fields. [Run the web app](../how-to/web.md) has an example.",
+        "",
+        "| request | what it does |",
+        "|---|---|",
+    ]
+    for path, methods in schema["paths"].items():
+        for method, operation in methods.items():
+            text = " ".join((operation.get("description") or operation.get("summary") or "").split())
+            lines.append(f"| `{method.upper()} {path}` | {text.replace('|', chr(92) + '|')} |")
+    return "\n".join([*lines, ""])
 
 
 def variables() -> list[str]:

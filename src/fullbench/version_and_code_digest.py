@@ -7,7 +7,7 @@ import os
 from functools import cache
 from pathlib import Path
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 PACKAGES_WITHOUT_JUDGING = frozenset({"analysis", "cli", "columns", "ledger", "reports", "stats", "testing", "web"})
 """Packages that only store, analyse or show verdicts."""
