@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from fullbench.core.media import Media
     from fullbench.core.picture import Picture
 
 ORIENTATION = 0x0112
@@ -134,11 +135,14 @@ def has_exif_rotation(data: bytes) -> bool:
         return False
 
 
-def picture_size(picture: Picture) -> tuple[int, int] | None:
-    """Return width and height after EXIF rotation, or None for a broken picture or one that is not a local file."""
+def picture_size(picture: Media) -> tuple[int, int] | None:
+    """Return width and height after EXIF rotation.
+
+    None for a broken picture, one that is not a local file, and other media.
+    """
     from PIL import Image
 
-    if not isinstance(picture.source, Path):
+    if picture.kind != "image" or not isinstance(picture.source, Path):
         return None  # a size is not worth a download
     try:
         with warnings.catch_warnings():

@@ -23,6 +23,7 @@ from fullbench.version_and_code_digest import __version__
 from fullbench.web import (
     error_pages,
     live_events,
+    media_serving,
     metrics_health_and_compression,
     picture_checks_storage_and_serving,
     route_access_connection_and_csrf_checks,
@@ -131,6 +132,7 @@ def _all_routers() -> list[APIRouter]:
         metrics_health_and_compression.router,
         live_events.router,
         picture_checks_storage_and_serving.router,
+        media_serving.router,
         accounts.router,
         account_people_and_audit_pages.router,
         public.router,

@@ -123,14 +123,17 @@ class CompressionMiddleware:
 
     A page of a signed-in user contains a secret form token and words from its URL. The compressed size of both together
     can reveal the token to an attacker who can trigger many requests (BREACH). So such pages are not compressed.
+    Nor are videos and recordings: they are compressed already, and browsers ask for ranges of their bytes.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self.plain_app, self.compressed_app = app, GZipMiddleware(app, minimum_size=SMALLEST)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        signed_in = scope["type"] == "http" and f"{SESSION}=" in Headers(scope=scope).get("cookie", "")
-        await (self.plain_app if signed_in else self.compressed_app)(scope, receive, send)
+        is_plain = scope["type"] == "http" and (
+            scope["path"].startswith("/media/") or f"{SESSION}=" in Headers(scope=scope).get("cookie", "")
+        )
+        await (self.plain_app if is_plain else self.compressed_app)(scope, receive, send)
 
 
 router = APIRouter(include_in_schema=False)

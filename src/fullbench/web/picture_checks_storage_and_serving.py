@@ -23,6 +23,7 @@ from sqlalchemy import Connection, insert, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from fullbench.core.item import SENSITIVE
+from fullbench.core.media import Media, kind_of
 from fullbench.core.picture import Picture, media_type
 from fullbench.errors import InputError, LedgerError
 from fullbench.ledger.pictures.picture_folder import PictureFolder
@@ -93,13 +94,20 @@ def store_upload(connection: Connection, settings: Settings, user: User, data: b
 
 def record_upload(connection: Connection, user: User, upload: CheckedPicture) -> None:
     """Record the uploader of a checked and stored picture. Repeating it changes nothing."""
+    record_upload_row(connection, user, upload.picture, upload.bytes, (upload.width, upload.height))
+
+
+def record_upload_row(
+    connection: Connection, user: User, media: Media, byte_count: int, size: tuple[int, int] = (0, 0)
+) -> None:
+    """Record the uploader of a stored file; only pictures have a size."""
     row = {
-        "digest": upload.picture.digest,
+        "digest": media.digest,
         "user_id": user.id,
-        "media": upload.picture.media_type,
-        "bytes": upload.bytes,
-        "width": upload.width,
-        "height": upload.height,
+        "media": media.media_type,
+        "bytes": byte_count,
+        "width": size[0],
+        "height": size[1],
         "at": time.time(),
     }
     try:
@@ -115,7 +123,7 @@ def uploads_folder(settings: Settings) -> PictureFolder:
     return PictureFolder(settings.data / "uploads")
 
 
-def visible_upload(connection: Connection, settings: Settings, user: User | None, digest: str) -> Picture | None:
+def visible_upload(connection: Connection, settings: Settings, user: User | None, digest: str) -> Media | None:
     """Return an upload if this user may see it."""
     if user is None:
         return None
@@ -123,7 +131,7 @@ def visible_upload(connection: Connection, settings: Settings, user: User | None
     if not user.may("organiser"):
         query = query.where(or_(uploads.c.user_id == user.id, users.c.role == "organiser"))
     media = connection.execute(query).scalars().first()
-    return None if media is None else Picture(digest, media, uploads_folder(settings).path(digest))
+    return None if media is None else uploads_folder(settings).find(digest, media, kind_of(media))
 
 
 def find_picture(request: Request, connection: Connection, user: User | None, digest: str) -> Picture:
@@ -135,7 +143,7 @@ def find_picture(request: Request, connection: Connection, user: User | None, di
         except LedgerError:
             pass
     upload = visible_upload(connection, settings_of(request), user, digest)
-    if upload is None:
+    if not isinstance(upload, Picture):
         raise HTTPException(404, key("There is no such picture."))
     return upload
 

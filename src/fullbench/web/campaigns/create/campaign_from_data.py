@@ -12,14 +12,14 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Engine
 
 from fullbench.core.item import REQUEST, Item
-from fullbench.core.picture import Picture
+from fullbench.core.media import Media
 from fullbench.core.response import Response
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.files.item_response_verdict_files import read_items, read_responses, read_verdicts
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies import ledger_verdicts_with_panels
-from fullbench.web import picture_checks_storage_and_serving, shared_writable_ledgers_by_study
+from fullbench.web import media_serving, picture_checks_storage_and_serving, shared_writable_ledgers_by_study
 from fullbench.web.accounts.users import User
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaigns import Campaign, CampaignPlan
@@ -349,10 +349,10 @@ def _load_responses(material: Material, items: Iterable[Item]) -> list[Response]
 
 
 def store_pictures(
-    connection: Connection, settings: Settings, user: User | None, pictures: Iterable[Picture],
+    connection: Connection, settings: Settings, user: User | None, pictures: Iterable[Media],
     checked_pictures: Mapping[str, CheckedPicture],
 ) -> None:  # fmt: skip
-    """Store the pictures that tasks show, each once."""
+    """Store the pictures and other media that tasks show, each once."""
     for picture in {picture.digest: picture for picture in pictures}.values():
         if user is None:
             raise InputError(
@@ -361,5 +361,7 @@ def store_pictures(
             )
         if picture.digest in checked_pictures:
             picture_checks_storage_and_serving.record_upload(connection, user, checked_pictures[picture.digest])
-        else:
+        elif picture.kind == "image":
             picture_checks_storage_and_serving.store_upload(connection, settings, user, picture.data())
+        else:
+            media_serving.store_media(connection, settings, user, picture)

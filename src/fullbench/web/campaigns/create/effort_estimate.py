@@ -100,4 +100,4 @@ def _reading_seconds(content: Content) -> float:
     texts = [content.item.question, *(parts_text(response.parts) for response in content.responses)]
     chinese = sum(len(_CHINESE.findall(text)) for text in texts)
     words = sum(len(_CHINESE.sub(" ", text).split()) for text in texts)
-    return words / WORDS_A_SECOND + chinese / CHARACTERS_A_SECOND + len(content.pictures) * PICTURE_SECONDS
+    return words / WORDS_A_SECOND + chinese / CHARACTERS_A_SECOND + len(content.media) * PICTURE_SECONDS

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fullbench.core.item import Item
-from fullbench.core.picture import Picture
+from fullbench.core.media import Media
 from fullbench.core.response import Response
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaigns import Campaign
@@ -58,8 +58,8 @@ class TaskPlan:
 
     nouns: list[dict[str, Any]] = field(default_factory=list)
     batches: list[Batch] = field(default_factory=list)
-    pictures: dict[str, Picture] = field(default_factory=dict)
-    """Pictures that the tasks show, by digest."""
+    pictures: dict[str, Media] = field(default_factory=dict)
+    """Pictures and other media that the tasks show, by digest."""
     items: dict[str, Item] = field(default_factory=dict)
     tasks_on: Counter[str] = field(default_factory=Counter)
     sizes: list[int] = field(default_factory=list)
@@ -125,6 +125,6 @@ class _Numbers:
             value = item_json(noun) if isinstance(noun, Item) else response_json(noun)
             plan.nouns.append(value)
             plan.sizes.append(len(json.dumps(value)))
-            for picture in noun.pictures:
+            for picture in noun.media:
                 plan.pictures.setdefault(picture.digest, picture)
         return number

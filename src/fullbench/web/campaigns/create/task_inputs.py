@@ -98,7 +98,7 @@ def review_tasks(record: Record, verdicts: Iterable[Verdict]) -> Iterator[Conten
         case_item = Item(verdict.case, item.turns, tags=item.tags)
         response = Response(verdict.case, verdict.judge, (verdict.text,), sample=verdict.trial)
         yield Content(
-            case_item, (response,), about, tuple(picture for answer in judged_responses for picture in answer.pictures)
+            case_item, (response,), about, tuple(media for answer in judged_responses for media in answer.media)
         )
 
 

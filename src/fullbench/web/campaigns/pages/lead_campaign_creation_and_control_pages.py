@@ -196,7 +196,7 @@ def preview_new_campaign(
             first = contents[0]
             campaign.kind.check(campaign.rules, first)
             with write_transaction(engine_of(request)) as connection:
-                campaign_from_data.store_pictures(connection, settings, user, first.pictures, material.checked_pictures)
+                campaign_from_data.store_pictures(connection, settings, user, first.media, material.checked_pictures)
     except UserError as error:
         return render_template(request, "campaigns/_problem.html", problem=error_sentence(error))
     lease = Lease("preview", "", 0, "work", first, tuple(range(len(first.responses))))

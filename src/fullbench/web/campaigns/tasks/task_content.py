@@ -16,7 +16,6 @@ from fullbench.core.case import Case
 from fullbench.core.item import AUTHOR, Item, Part, Turn
 from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.media import KINDS, PART_NAMES, Media, media_from_digest
-from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE
 from fullbench.ledger.row_conversion import FindMedia
@@ -33,8 +32,8 @@ class Content:
     item: Item
     responses: tuple[Response, ...] = ()
     about: Mapping[str, Any] = field(default_factory=dict)
-    besides: tuple[Picture, ...] = ()
-    """Pictures that `about` names; known only before the task is stored."""
+    besides: tuple[Media, ...] = ()
+    """Pictures and other media that `about` names; known only before the task is stored."""
     probability: float | None = None
     """Selection probability if a queue chose the task; stored next to the content."""
 
@@ -58,10 +57,10 @@ class Content:
         return cls(task_item, responses, value["about"])
 
     @property
-    def pictures(self) -> list[Picture]:
-        """Every picture that the task shows, each once; these must be stored with it."""
-        response_pictures = [picture for response in self.responses for picture in response.pictures]
-        return list(dict.fromkeys((*self.item.pictures, *response_pictures, *self.besides)))
+    def media(self) -> list[Media]:
+        """Every picture, video and recording that the task shows, each once; these must be stored with it."""
+        response_media = [media for response in self.responses for media in response.media]
+        return list(dict.fromkeys((*self.item.media, *response_media, *self.besides)))
 
     @property
     def authors(self) -> list[str]:

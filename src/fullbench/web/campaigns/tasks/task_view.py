@@ -13,7 +13,7 @@ from typing import Any
 
 from fullbench.core.ballot import LETTERS, GradedChoice, Likert, Score, ballot
 from fullbench.core.dialogue_turn_answers_and_criteria import content_as_shown, is_dialogue, open_turns, turn_starts
-from fullbench.core.item import Item, Part, parts_text
+from fullbench.core.item import SENSITIVE, Item, Part, parts_text
 from fullbench.core.response import Response
 from fullbench.studies.authoring.human_review_of_rewordings_and_references import REASONS as COMPLAINTS
 from fullbench.web.campaigns.campaigns import Campaign
@@ -22,6 +22,7 @@ from fullbench.web.campaigns.tasks.task_content import parts_from_json
 from fullbench.web.campaigns.tasks.task_kind_base import FormField, Rules
 from fullbench.web.campaigns.tasks.task_kinds import FAULTY, Write
 from fullbench.web.campaigns.votes.task_queue import Lease
+from fullbench.web.media_serving import media_url
 from fullbench.web.picture_checks_storage_and_serving import picture_url, unveiled_url
 from fullbench.web.words import Language
 
@@ -31,8 +32,10 @@ SMALL = 960
 
 @dataclass(frozen=True)
 class Piece:
-    """Text, or a picture by its addresses; `bare` shows a sensitive picture without its veil.
+    """Text, a picture by its addresses, or a video, recording or document.
 
+    `bare` shows a sensitive picture without its veil. `media_kind` is the kind of a file that is no picture, `media`
+    its address, and `is_sensitive` says that it is shown only after a click.
     `caption` is the caption to verify, in an interleaved question. `turn` is the number of the turn of a dialogue that
     begins here; 0 if none does.
     """
@@ -43,6 +46,13 @@ class Piece:
     bare: str = ""
     caption: str = ""
     turn: int = 0
+    media_kind: str = ""
+    media: str = ""
+    is_sensitive: bool = False
+
+    @property
+    def is_words(self) -> bool:
+        return not self.small and not self.media_kind
 
 
 @dataclass(frozen=True)
@@ -224,7 +234,7 @@ def _turn_pieces(item: Item, captions: Sequence[str]) -> Iterator[tuple[str, tup
     numbers = {index: number for number, index in enumerate(open_turns(item), 1)} if is_dialogue(item) else {}
     for place, turn in enumerate(item.turns):
         pieces = tuple(
-            replace(piece, caption=remaining_captions.popleft()) if piece.small and remaining_captions else piece
+            replace(piece, caption=remaining_captions.popleft()) if not piece.is_words and remaining_captions else piece
             for piece in _pieces_from_parts(turn.parts, item.tags)
         )
         if place >= first_judged:
@@ -232,15 +242,19 @@ def _turn_pieces(item: Item, captions: Sequence[str]) -> Iterator[tuple[str, tup
 
 
 def _pieces_from_parts(parts: Sequence[Part], tags: Mapping[str, str] | None = None) -> tuple[Piece, ...]:
-    return tuple(
-        Piece(text=part)
-        if isinstance(part, str)
-        else Piece(
-            small=picture_url(part.digest, tags, size=SMALL),
-            full_size=picture_url(part.digest, tags),
-            bare=unveiled_url(part.digest, tags, size=SMALL),
-        )
-        for part in parts
+    return tuple(_piece_from_part(part, tags) for part in parts)
+
+
+def _piece_from_part(part: Part, tags: Mapping[str, str] | None) -> Piece:
+    if isinstance(part, str):
+        return Piece(text=part)
+    if part.kind != "image":
+        is_sensitive = bool(tags and tags.get(SENSITIVE))
+        return Piece(media_kind=part.kind, media=media_url(part.digest), is_sensitive=is_sensitive)
+    return Piece(
+        small=picture_url(part.digest, tags, size=SMALL),
+        full_size=picture_url(part.digest, tags),
+        bare=unveiled_url(part.digest, tags, size=SMALL),
     )
 
 
@@ -250,6 +264,9 @@ def _candidate_json(candidate: Candidate) -> dict[str, Any]:
 
 def _piece_json(piece: Piece) -> dict[str, str]:
     turn = {"turn": str(piece.turn)} if piece.turn else {}
-    if piece.text or not piece.full_size:
+    if piece.is_words:
         return {"text": piece.text, **turn}
-    return {"picture": piece.full_size, **({"caption": piece.caption} if piece.caption else {}), **turn}
+    caption = {"caption": piece.caption} if piece.caption else {}
+    if piece.media_kind:
+        return {piece.media_kind: piece.media, **caption, **turn}
+    return {"picture": piece.full_size, **caption, **turn}

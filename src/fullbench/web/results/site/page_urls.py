@@ -7,6 +7,7 @@ from typing import Protocol
 from urllib.parse import quote, urlencode
 
 from fullbench.core.json_digests_and_cached_properties import digest
+from fullbench.core.media import Media
 from fullbench.reports.logos_from_local_files import Logo
 from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.words import Language
@@ -35,6 +36,10 @@ class PageUrls(Protocol):
 
     def case(self, key: str, study: str = "") -> str: ...
     def picture(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str: ...
+    def media(self, media: Media) -> str:
+        """Return the URL of a video or recording, or an empty string if people cannot get it."""
+        ...
+
     def bare(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
         """Return a sensitive picture without its veil. Empty if it has none, or if it stays veiled."""
         ...
@@ -102,6 +107,11 @@ class ServedPageUrls:
         from fullbench.web.picture_checks_storage_and_serving import picture_url
 
         return picture_url(digest, tags, size=size)
+
+    def media(self, media: Media) -> str:
+        from fullbench.web.media_serving import can_play, media_url
+
+        return media_url(media.digest) if can_play(media) else ""
 
     def bare(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
         from fullbench.web.picture_checks_storage_and_serving import unveiled_url

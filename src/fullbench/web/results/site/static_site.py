@@ -22,6 +22,7 @@ from sqlalchemy import Connection, Select, func, select
 
 from fullbench.core.item import SENSITIVE
 from fullbench.core.json_digests_and_cached_properties import digest
+from fullbench.core.media import Media
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
@@ -34,6 +35,7 @@ from fullbench.secret_masking_and_text_escapes import replace_controls
 from fullbench.web.accounts.users import Pseudonyms
 from fullbench.web.campaigns.votes import hidden_open_campaign_cases_and_results
 from fullbench.web.database import engine_for, read_transaction, upgrade_schema
+from fullbench.web.media_serving import can_play, clean_pieces
 from fullbench.web.page_rendering import static_file, template_environment
 from fullbench.web.results import hidden_cases_and_results
 from fullbench.web.results.boards import board_store, judge_cards
@@ -54,7 +56,7 @@ from fullbench.web.words import Language, translate_sentence
 MARKER = "fullbench-site.json"
 STATIC = (
     *SHARED_FILES,
-    *("app.css", "results.css", "color_scheme.js", "results.js", "static_copy.js", "icon.svg"),
+    *("app.css", "results.css", "color_scheme.js", "results.js", "media_players.js", "static_copy.js", "icon.svg"),
 )
 COPIED_SUFFIXES = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp", "image/gif": "gif"}
 # A static copy has no original pictures on demand: this is the size that the zoom shows.
@@ -108,6 +110,8 @@ class PictureFiles:
 
     pictures_by_file: dict[str, tuple[str, int | None, bool]] = field(default_factory=dict)
     suffixes: dict[str, str] = field(default_factory=dict)
+    media_by_file: dict[str, Media] = field(default_factory=dict)
+    """Videos and recordings used by pages, by file name."""
 
     def whole_suffix(self, picture: Picture) -> str:
         """Return the suffix of a picture that is copied whole, or an empty string if it must be redrawn."""
@@ -163,6 +167,14 @@ class StaticPageUrls:
         name = f"{digest}.{suffix}" if suffix else f"{digest}-{size or LARGE_SIZE}{'-veiled' if is_veiled else ''}.webp"
         self._picture_files.pictures_by_file[name] = (digest, None if suffix else size or LARGE_SIZE, is_veiled)
         return f"{self.prefix}pictures/{name}"
+
+    def media(self, media: Media) -> str:
+        """Return the URL of a video or recording, or an empty string if people cannot get it."""
+        if not can_play(media):
+            return ""
+        name = f"{media.digest}.{media.suffix}"
+        self._picture_files.media_by_file[name] = media
+        return f"{self.prefix}media/{name}"
 
     def bare(self, _digest: str, _tags: Mapping[str, str] | None = None, _size: int | None = None) -> str:
         """Return an empty string: a copy contains only veiled versions of sensitive pictures."""
@@ -237,6 +249,11 @@ class _SiteWriter:
         self._about()
         for name, (picture, size, is_veiled) in self.pictures.pictures_by_file.items():
             self._picture(name, self.ledger.picture(picture), size, is_veiled)
+        for name, media in self.pictures.media_by_file.items():
+            path = self.folder / "media" / name
+            path.parent.mkdir(exist_ok=True)
+            with path.open("wb") as file:
+                file.writelines(clean_pieces(media))
         files = [path for path in self.folder.rglob("*") if path.is_file()]
         size = sum(path.stat().st_size for path in files)
         return ExportedSite(
