@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from fullbench.core.model_call import Call
 from fullbench.core.verdict import PEOPLE
 from fullbench.ledger import row_conversion, schema, study_membership_of_items_and_cases
 from fullbench.ledger.database_interface import Connection
@@ -79,16 +80,19 @@ def newest_revisions(reader: Connection, naming: Naming) -> dict[tuple[str, str,
 
 def load_verdict_texts(reader: Connection, verdict_rows: Sequence[Row]) -> row_conversion.VerdictTexts:
     """Load the exchanges and texts that these verdict rows refer to; each row has all columns."""
-    call_ids = [name for row in verdict_rows if row[_EXCHANGES] != "[]" for name in orjson.loads(row[_EXCHANGES])]
-    calls = (
-        {
-            row[0]: row_conversion.call_of(row)
-            for row in rows_with_keys(reader, row_conversion.CALL, "calls", call_ids, "id")
-        }
-        if call_ids
-        else {}
-    )
+    calls = {row[0]: row_conversion.call_of(row) for row in _call_rows(reader, row_conversion.CALL, verdict_rows)}
     return row_conversion.VerdictTexts(calls, _load_separate_texts(reader, (row[_WORDS] for row in verdict_rows)))
+
+
+def load_reply_texts(reader: Connection, verdict_rows: Sequence[Row]) -> row_conversion.VerdictTexts:
+    """Load what `load_verdict_texts` does, but of each exchange only its reply: enough for a verdict's checksum."""
+    calls = {name: Call(name, text) for name, text in _call_rows(reader, "id, text", verdict_rows)}
+    return row_conversion.VerdictTexts(calls, _load_separate_texts(reader, (row[_WORDS] for row in verdict_rows)))
+
+
+def _call_rows(reader: Connection, columns: str, verdict_rows: Sequence[Row]) -> Iterator[Row]:
+    call_ids = [name for row in verdict_rows if row[_EXCHANGES] != "[]" for name in orjson.loads(row[_EXCHANGES])]
+    return rows_with_keys(reader, columns, "calls", call_ids, "id") if call_ids else iter(())
 
 
 def _load_separate_texts(reader: Connection, references: Iterable[str]) -> dict[str, tuple[str, tuple[str, ...]]]:

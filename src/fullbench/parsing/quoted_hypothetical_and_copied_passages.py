@@ -19,7 +19,7 @@ _PLACES = 40
 
 _FENCE = re.compile(r"(?<!`)`{3,}|~{3,}")
 _MOST_FENCES = 200
-_NO_FORM = dict.fromkeys(map(ord, "[]{}<>:="), QUOTED)
+_FORM_SIGN = re.compile(r"[\[\]{}<>:=]")
 _BLOCK = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _INLINE = re.compile(r"(?<!`)`([^`\n]{1,400})`(?!`)")
 _ELEMENT = re.compile(
@@ -58,14 +58,22 @@ def without_quotations(text: str, responses: ShownTexts) -> str:
             text,
         )
     if "`" in text:
-        text = _INLINE.sub(lambda match: match[1] if _is_form(match[1]) else match[1].translate(_NO_FORM), text)
+        text = _INLINE.sub(_without_code, text)
     if "<" in text:
         text = _ELEMENT.sub(QUOTED, text)
     return plain(text)
 
 
+def _without_code(span: re.Match[str]) -> str:
+    is_kept = not _FORM_SIGN.search(span[1]) or _is_form(span[1])
+    return span[1] if is_kept else _FORM_SIGN.sub(QUOTED, span[1])
+
+
 def _is_form(words: str) -> bool:
-    return len(words.strip()) <= 3 or _ONLY_FORM.fullmatch(plain(words)) is not None
+    if len(words.strip()) <= 3:
+        return True
+    words = plain(words)
+    return ("[[" in words or "{" in words) and _ONLY_FORM.fullmatch(words) is not None
 
 
 def _without_fences(text: str, responses: ShownTexts) -> str:
@@ -172,7 +180,7 @@ _IS_THEIRS = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[.!?\n](?:(?<=\n)|(?=[\s\"'),A-Z]|$))|(?<=[\u3400-\u9fff]);")
-_OPENING = re.compile(r"[\s\"'<>*_~|(\[{/#-]*$")
+_OPENING_SIGNS = " \t\n\r\"'<>*_~|([{/#-"
 _TURNS_TO = re.compile(
     rf"\b(?:look(?:ing)? at|consider|turn(?:ing)? to|examine|review|read(?:ing)?|here (?:is|are|comes?)|take"
     rf"|starts? with|on to|move to|see|tries)\b[^\n.]{{0,24}}"
@@ -216,18 +224,18 @@ def is_attributed(text: str, start: int, end: int | None = None) -> bool:
     if end is not None and _IS_THEIRS.match(text, end):
         return True
     head = text[max(0, start - SENTENCE) : start]
-    gap = _OPENING.search(head)
-    is_next_line = gap is not None and "\n" in gap[0]
-    if gap is not None and is_next_line:
-        head = head[: gap.start()]
+    words = head.rstrip(_OPENING_SIGNS)
+    newlines = head.count("\n", len(words))
+    if newlines:
+        head = words
     sentence = _SENTENCE.split(head)[-1]
     if not _may_hold(sentence, _SAY_WORDS):
         return False
     verb = next(reversed(list(_SAYS.finditer(sentence))), None)
     if verb is None or _OWN_SUBJECT.search(sentence, 0, verb.start()):
         return False
-    if gap is not None and is_next_line and not head.endswith(":"):
-        return verb.end() == len(sentence) and gap[0].count("\n") == 1
+    if newlines and not head.endswith(":"):
+        return verb.end() == len(sentence) and newlines == 1
     return is_stock(sentence[verb.end() :])
 
 
@@ -326,8 +334,8 @@ class ShownTexts:
     def may_hold(self, words: str) -> bool:
         """Return False if the longest of these words is in no text that was shown: no copy then, at little cost."""
         longest = max(_WORD.findall(words), key=len, default="")
-        spellings = {longest, longest.lower(), longest.capitalize(), longest.upper()}
-        return any(spelling in text for text in self.texts for spelling in spellings)
+        tail = longest[1:] or longest  # the first letter may be a capital or not
+        return any(tail in text for text in self.texts)
 
     def copies(self, text: str, start: int, end: int) -> bool:
         """Return True if a form stands in a shown text among the same words, at least `OWN_LETTERS` of them its own."""

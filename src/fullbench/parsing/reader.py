@@ -65,7 +65,6 @@ def read_verdict(form: Form, reply: JudgeReply, n: int) -> tuple[MarksOrFault, b
     return _Reading(form, reply, n).verdict()
 
 
-_PROMPT_MARKERS = ("##", "User:", "USER:", "Human:", "Instruction:", "[INST]", "[User", "user\n", "Question", "\nQ:")
 _PROMPT_MARKER = re.compile(
     r"\n[ \t]*(?:#{2,3} ?(?:Instructions?|Input|Human|User|Question|Task|Prompt|System|New Task)\b[:.]*[ \t]*(?=\n|\Z)"
     r"|#{2,3} ?(?:Instructions?|Input|Human|User):|(?:User|USER|Human|Instruction):|\[INST\]|\[User( Question)?\]"
@@ -177,8 +176,6 @@ class _Reading:
 
     def prompt_marker(self, text: str, start: int) -> int | None:
         """Return where the model starts to write a prompt itself; None if it never does, or copies a response there."""
-        if not any(marker in text for marker in _PROMPT_MARKERS):
-            return None
         for match in _PROMPT_MARKER.finditer(text, start):
             if text[start : match.start()].strip() and not self.responses.copies(text, *match.span()):
                 return match.start()

@@ -15,7 +15,7 @@ _WIDE = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)} | {
     "≻": ">", "≫": ">>", "⋙": ">>>", "≪": "<<", "→": ">", "≈": "=",
     "–": "-", "—": "-", "−": "-", "～": "~", "\u200b": "", "\ufeff": "", "\ufe0f": "",
 }  # fmt: skip
-_NOISE = str.maketrans("", "", "*`\r")
+_WIDE_SIGN = re.compile("[" + "".join(_WIDE) + "]")
 _USER_TOKEN = re.compile(r"<\|(?:user|human)\|>", re.IGNORECASE)
 _END_TOKENS = re.compile(
     r"</s>|<\|[\w ]{1,30}\|>|<(?:start|end)_of_turn>|<eos>|</?(?:b|strong|em|i|p|br|u|span)[ /]{0,2}>"
@@ -37,15 +37,15 @@ def plain(text: str) -> str:
     ('评分:[[4]]', '[[4]]', '4/5')
     """
     if not text.isascii():
-        for sign in _WIDE.keys() & set(text):
-            text = text.replace(sign, _WIDE[sign])
-        text = _STARS.sub(_star_count, text)
+        text = _WIDE_SIGN.sub(lambda match: _WIDE[match[0]], text)
+        if "★" in text or "⭐" in text or "🌟" in text:
+            text = _STARS.sub(_star_count, text)
     if "\\" in text:
         text = _BOXED.sub(r"[[\1]]", text.replace("\\[", "[").replace("\\]", "]"))
     if "<" in text:
         text = _USER_TOKEN.sub("\nuser\n", text)
         text = _POINTED.sub(r"[[\1]]", _TAGGED.sub(r"[[\2]]", _END_TOKENS.sub("", text)))
-    return text.translate(_NOISE).replace("__", "")
+    return text.replace("*", "").replace("`", "").replace("\r", "").replace("__", "")
 
 
 def _star_count(match: re.Match[str]) -> str:

@@ -14,7 +14,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from heapq import merge
-from itertools import groupby
+from itertools import count, groupby, repeat
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -93,14 +94,14 @@ def ledger_digests(
     reader: Connection, commit_counts: Collection[int], first: int | None = None
 ) -> Iterator[tuple[int, LedgerDigest]]:
     """Yield the ledger digests after these numbers of commits, and the current one, in one pass."""
-    hasher, count = blake2b(digest_size=16), 0
+    hasher, commits = blake2b(digest_size=16), 0
     limit = "" if first is None else f" LIMIT {first}"
     for writer, number, link in reader.stream(f"SELECT writer, number, link FROM commits ORDER BY rowid{limit}"):
-        if count in commit_counts:
-            yield count, LedgerDigest(count, hasher.hexdigest())
+        if commits in commit_counts:
+            yield commits, LedgerDigest(commits, hasher.hexdigest())
         hasher.update(f"{writer} {number} {link}\n".encode())
-        count += 1
-    yield count, LedgerDigest(count, hasher.hexdigest())
+        commits += 1
+    yield commits, LedgerDigest(commits, hasher.hexdigest())
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,11 @@ class _ChainedRow:
     link: str | None
     """None if it is not stored because it follows from the row, as in a lake."""
     seal: int
+
+    @classmethod
+    def from_stored(cls, stored_row: _StoredRow, seal: int) -> _ChainedRow:
+        writer, number, place, _, (_, _, link, *row) = stored_row
+        return cls(_TABLES[place], tuple(row), writer, number, link, seal)
 
     def __str__(self) -> str:
         names = schema.table_columns(self.table)
@@ -135,11 +141,18 @@ class _ChainedRow:
             return None
 
 
+_TABLES = tuple(schema.TABLES)
+_StoredRow = tuple[str, int, int, int, Row]
+"""Writer and number of a row, the place of its table, its own place there, and its columns after writer, number and
+link. The places make rows of the same number comparable, so that `merge` needs no key."""
+
+
 def find_chain_problems(reader: Connection) -> Iterator[str]:
     """Yield one sentence for each row that was changed, removed or inserted."""
     seals = dict(reader.execute("SELECT writer, min(seal) FROM commits GROUP BY writer"))
-    for _, rows in groupby(_rows_by_writer(reader, seals), key=lambda row: row.writer):
-        yield from _chain_problems(rows)
+    stored_rows = merge(*(_table_rows(reader, place) for place in range(len(_TABLES))))
+    for writer, own_rows in groupby(stored_rows, key=itemgetter(0)):
+        yield from _chain_problems(own_rows, seals.get(writer, schema.SEALS))
 
 
 def is_stored(reader: Connection, chain: Chain, start: Mapping[str, int]) -> bool:
@@ -171,41 +184,54 @@ def _stored_links(reader: Connection, table: str, writer: str, start: int) -> bl
     return links
 
 
-def _chain_problems(rows: Iterable[_ChainedRow]) -> Iterator[str]:
-    last: _ChainedRow | None = None
-    links: set[str] = {""}
-    for number, same in groupby(rows, key=lambda row: row.number):
-        candidates = list(same)
-        if len(candidates) == len(links) == 1 and number == (last.number + 1 if last else 1):
-            row = candidates[0]
-            (before,) = links
-            # All rows of a sound ledger: one digest each in place of three.
-            if row.link is not None and row.link_after(before) == row.link:
-                links, last = {row.link}, row
+def _chain_problems(stored_rows: Iterator[_StoredRow], seal: int) -> Iterator[str]:
+    """Yield the problems of one writer's rows, which come in the order of their numbers."""
+    is_sealed_whole = [schema.sealed_width(table, seal) == len(schema.table_columns(table)) for table in _TABLES]
+    last: _StoredRow | _ChainedRow | None = None
+    last_number = 0
+    # The digests that the next row may follow; one of them, as long as the chain is sound.
+    link, links = "", {""}
+    stored_row = next(stored_rows, None)
+    while stored_row is not None:
+        writer, number, place, _, row = stored_row
+        if number == last_number + 1 and len(links) == 1 and is_sealed_whole[place]:
+            # The short way, which all rows of a sound ledger take.
+            try:
+                is_next = link_of(link, _TABLES[place], writer, number, row[3:]) == row[2]
+            except TypeError:
+                is_next = False
+            if is_next:
+                link, last, last_number = row[2], stored_row, number
+                stored_row = next(stored_rows, None)
                 continue
-        row = next((candidate for candidate in candidates if candidate.fits(links)), candidates[0])
+        candidates = [_ChainedRow.from_stored(stored_row, seal)]
+        while (following := next(stored_rows, None)) is not None and following[1] == number:
+            candidates.append(_ChainedRow.from_stored(following, seal))
+        before = {link} if len(links) == 1 else links
+        chosen = next((candidate for candidate in candidates if candidate.fits(before)), candidates[0])
+        is_second = last is not None and number == last_number
         for other_row in candidates:
-            if other_row is not row:
-                yield f"{other_row} was put in or changed: the writer {row.writer!r} has another row numbered {number}"
-        expected_number = last.number + 1 if last else 1
-        if number != expected_number:
-            which = f"{expected_number} to {number - 1}" if number - expected_number > 1 else str(expected_number)
-            yield f"the writer {row.writer!r} lacks what it numbered {which}, before {row}"
-        elif not row.fits(links):
-            yield f"{row} was changed: it does not have the content that its chain promises"
-        links = set(filter(None, (row.link, *map(row.link_after, links))))
-        last = row
-    if last is not None and last.table != "commits":
-        yield f"the end of the chain of the writer {last.writer!r} is missing, after {last}"
+            if other_row is not chosen or is_second:
+                yield f"{other_row} was put in or changed: the writer {writer!r} has another row numbered {number}"
+        if not is_second:
+            if number != last_number + 1:
+                missing = f"{last_number + 1} to {number - 1}" if number - last_number > 2 else str(last_number + 1)
+                yield f"the writer {writer!r} lacks what it numbered {missing}, before {chosen}"
+            elif not chosen.fits(before):
+                yield f"{chosen} was changed: it does not have the content that its chain promises"
+            links = set(filter(None, (chosen.link, *map(chosen.link_after, before))))
+            link = min(links, default="")
+            last, last_number = chosen, number
+        stored_row = following
+    if last is not None:
+        end = last if isinstance(last, _ChainedRow) else _ChainedRow.from_stored(last, seal)
+        if end.table != "commits":
+            yield f"the end of the chain of the writer {end.writer!r} is missing, after {end}"
 
 
-def _rows_by_writer(reader: Connection, seals: Mapping[str, int]) -> Iterator[_ChainedRow]:
-    return merge(
-        *(_table_rows(reader, table, seals) for table in schema.TABLES), key=lambda row: (row.writer, row.number)
-    )
-
-
-def _table_rows(reader: Connection, table: str, seals: Mapping[str, int]) -> Iterator[_ChainedRow]:
-    names = ", ".join(schema.table_columns(table))
-    for row in reader.stream(f"SELECT {names}, writer, number, link FROM {table} ORDER BY writer, number"):
-        yield _ChainedRow(table, row[:-3], row[-3], row[-2], row[-1], seals.get(row[-3], schema.SEALS))
+def _table_rows(reader: Connection, place: int) -> Iterator[_StoredRow]:
+    table = _TABLES[place]
+    names, positions = ", ".join(schema.table_columns(table)), count()
+    for batch in reader.batches(f"SELECT writer, number, link, {names} FROM {table} ORDER BY writer, number"):
+        writers, numbers = map(itemgetter(0), batch), map(itemgetter(1), batch)
+        yield from zip(writers, numbers, repeat(place), positions, batch, strict=False)

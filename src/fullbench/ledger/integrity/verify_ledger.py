@@ -13,7 +13,7 @@ from fullbench.ledger import row_conversion, schema
 from fullbench.ledger.database_interface import Connection, Database, chunks, lookup
 from fullbench.ledger.integrity import last_committed_rows, row_chain
 from fullbench.ledger.integrity.row_chain import LedgerDigest
-from fullbench.ledger.read_queries import load_verdict_texts
+from fullbench.ledger.read_queries import load_reply_texts
 from fullbench.ledger.row_conversion import FindMedia, Row
 from fullbench.ledger.sqlite import missing_write_ahead_log_marks
 
@@ -142,25 +142,33 @@ def _verdict_problems(reader: Connection) -> Iterator[str]:
 
 def _readable_texts(reader: Connection, batch: list[Row]) -> row_conversion.VerdictTexts | None:
     try:
-        return load_verdict_texts(reader, batch)
+        return load_reply_texts(reader, batch)
     except (ValueError, TypeError, LookupError):
         return None
 
 
 def _verdict_row_problems(row: Row, verdict_texts: row_conversion.VerdictTexts) -> Iterator[str]:
-    values = dict(zip(schema.table_columns("verdicts"), row, strict=True))
-    where = f"the verdict of {values['judge']!r} in case {values['case_key']} (trial {values['trial']})"
     try:
-        for name in row_conversion.load_json(values["exchanges"]):
+        for name in row_conversion.load_json(row[_EXCHANGES]) if row[_EXCHANGES] != "[]" else ():
             if name not in verdict_texts.calls:
-                yield f"{where} came from the exchange {name}, which is not in the ledger"
+                yield f"{_verdict_name(row)} came from the exchange {name}, which is not in the ledger"
         verdict = row_conversion.verdict_of(row, verdict_texts)
-        if row_conversion.verdict_checksum(verdict) != values["sum"]:
-            yield f"{where} does not have the content its checksum promises"
+        if row_conversion.verdict_checksum(verdict) != row[_SUM]:
+            yield f"{_verdict_name(row)} does not have the content its checksum promises"
         if verdict.marks is not None and not ballot(verdict.ballot).allows(verdict.marks):
-            yield f"{where} has marks {list(verdict.marks)} that its ballot {verdict.ballot} does not allow"
+            yield (
+                f"{_verdict_name(row)} has marks {list(verdict.marks)} that its ballot {verdict.ballot} does not allow"
+            )
     except (InputError, ValueError, TypeError) as error:
-        yield f"{where} cannot be read: {error}"
+        yield f"{_verdict_name(row)} cannot be read: {error}"
+
+
+_EXCHANGES, _SUM = map(schema.table_columns("verdicts").index, ("exchanges", "sum"))
+
+
+def _verdict_name(row: Row) -> str:
+    values = dict(zip(schema.table_columns("verdicts"), row, strict=True))
+    return f"the verdict of {values['judge']!r} in case {values['case_key']} (trial {values['trial']})"
 
 
 def _picture_problems(reader: Connection, find: FindMedia) -> Iterator[str]:

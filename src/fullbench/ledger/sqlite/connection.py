@@ -21,7 +21,7 @@ def _insert_statement(table: str, names: Sequence[str]) -> str:
 
 _COLUMNS = {table: (*schema.table_columns(table), "writer", "number", "link") for table in schema.TABLES}
 _DECODE = partial(str, encoding="utf-8", errors="surrogateescape")
-"""Damaged text must not end a check. A lambda would take twice as long for each value."""
+"""Damaged text must not end a check. It takes three times as long as `str`, so it waits for the first damaged text."""
 INSERTS = {table: _insert_statement(table, names) for table, names in _COLUMNS.items()}
 
 _RARE_COLUMNS = (
@@ -60,17 +60,48 @@ _NARROW = (_NarrowInsert(*_RARE_COLUMNS, *schema.CACHED_COUNTS), _NarrowInsert(*
 """The second is for servers that report cached tokens."""
 
 
+class _FetchedRows(list[Any]):
+    """Rows of a query that were all fetched, as `Answer`."""
+
+    def fetchone(self) -> Any:
+        return self.pop(0) if self else None
+
+    def fetchall(self) -> list[Any]:
+        return self
+
+
 class SqliteConnection(Connection):
     """SQLite connection that may be passed between threads."""
 
     def __init__(self, raw: sqlite3.Connection, log: Path | None = None) -> None:
         self.raw = raw
         self._log = log
+        self._accepts_damaged_texts = False
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Answer:
-        return self.raw.execute(sql, values)
+        if not self._accepts_damaged_texts:
+            return self.raw.execute(sql, values)
+        return _FetchedRows(row for batch in self.batches(sql, values) for row in batch)
 
     def batches(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Row]]:
+        count = 0
+        try:
+            for batch in self._fetch_batches(sql, values):
+                count += len(batch)
+                yield batch
+        except sqlite3.OperationalError as error:
+            if not self._accepts_damaged_texts or "decode" not in str(error) or self.raw.text_factory is _DECODE:
+                raise
+        else:
+            return
+        # The rows of a snapshot come in the same order again.
+        self.raw.text_factory = _DECODE
+        for batch in self._fetch_batches(sql, values):
+            if new_rows := batch[count:]:
+                yield new_rows
+            count = max(0, count - len(batch))
+
+    def _fetch_batches(self, sql: str, values: Sequence[Any]) -> Iterator[Sequence[Row]]:
         cursor = self.raw.execute(sql, values)
         while batch := cursor.fetchmany(BATCH):
             yield batch
@@ -103,11 +134,12 @@ class SqliteConnection(Connection):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        self.raw.text_factory = _DECODE
         self.raw.execute("BEGIN")
+        self._accepts_damaged_texts = True
         try:
             yield
         finally:
+            self._accepts_damaged_texts = False
             self.raw.text_factory = str
             if self.raw.in_transaction:
                 self.raw.execute("ROLLBACK")
