@@ -197,7 +197,8 @@ def clause(text: str, start: int, reach: int = 90) -> str:
     return _STOP.split(before)[-1]
 
 
-_REFUSAL = re.compile(
+# A text, since compiling it takes 7 ms and few replies decline.
+_REFUSAL = (
     r"\b(?:i|we)(?: am|'m| was| are|'re)? (?:really |very |so |deeply |truly )?sorry\b|\bsorry,|\bi apologi[sz]e"
     r"|\bmy apologies|\b(?:i|we)(?: simply| really| just)? (?:can't|cannot|can not|couldn't|could not|won't|will not"
     r"|must decline|must refuse|decline|refuse|am unable|am not able|do not have the ability|don't have the ability"
@@ -211,8 +212,7 @@ _REFUSAL = re.compile(
     r"|\brequest (?:was|has been) (?:blocked|rejected|refused|flagged)"
     r"|抱歉|对不起|很遗憾|我(?:无法|不能|没办法|不便|拒绝|没有能力)|作为(?:一个|一名)?(?:AI|人工智能|语言模型|大模型)"
     r"|无法(?:协助|提供|回答|处理|查看|看到|满足|完成)|内容(?:过滤|审核|安全|违规)|违反.{0,12}(?:政策|规定|准则)"
-    r"|敏感(?:内容|信息)|没有(?:看到|收到|提供).{0,6}图",
-    re.IGNORECASE,
+    r"|敏感(?:内容|信息)|没有(?:看到|收到|提供).{0,6}图"
 )
 _SPEAKS_OF_ANOTHER = re.compile(rf"[\"]|\b{NOUN}s?\b", re.IGNORECASE)
 
@@ -220,5 +220,5 @@ _SPEAKS_OF_ANOTHER = re.compile(rf"[\"]|\b{NOUN}s?\b", re.IGNORECASE)
 def refuses(text: str) -> bool:
     """Return True if a reply without a verdict opens by declining in its own name."""
     opening = text.lstrip()[:400]
-    match = _REFUSAL.search(opening)
+    match = re.search(_REFUSAL, opening, re.IGNORECASE)
     return match is not None and not _SPEAKS_OF_ANOTHER.search(opening[: match.start()])

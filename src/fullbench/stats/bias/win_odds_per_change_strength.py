@@ -24,7 +24,7 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats, Ints, Numbers, finite_column, label_codes
-from fullbench.stats.intervals.normal_and_t_quantiles import student_quantile
+from fullbench.stats.intervals.normal_and_t_quantiles import student_quantile, student_tails
 
 MOST = 6.0
 """Larger effects (odds of 400 to 1) are not distinguished."""
@@ -132,7 +132,7 @@ def _effect_estimate(
         spread = (sums**2).sum(axis=1) * len(units) / (len(units) - 1)
         t = sums.sum(axis=1) / np.sqrt(np.maximum(spread, 1e-12))
         inside |= np.abs(t) <= student_quantile(len(units) - 1, 0.975)
-        p = max(p, _p_student(float(t[len(t) // 2]), len(units) - 1))
+        p = max(p, student_tails(len(units) - 1, float(t[len(t) // 2])))
     accepted_effects = _GRID[inside]
     low, high = (float(accepted_effects[0]), float(accepted_effects[-1])) if accepted_effects.size else (value, value)
     low, high = min(low, value), max(high, value)
@@ -222,9 +222,3 @@ def _p_normal(z: float) -> float:
     from math import erfc, sqrt
 
     return erfc(abs(z) / sqrt(2))
-
-
-def _p_student(t: float, freedom: int) -> float:
-    from scipy.special import stdtr
-
-    return float(2 * stdtr(freedom, -abs(t)))

@@ -28,7 +28,7 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats
-from fullbench.stats.intervals.normal_and_t_quantiles import student_quantile
+from fullbench.stats.intervals.normal_and_t_quantiles import student_quantile, student_tails
 
 ONE_ITEM = Note("no-interval.one-item")
 NO_SPREAD = Note("no-interval.no-spread")
@@ -147,8 +147,6 @@ def p_of_zero(value: float, spread: Spread, within: Scale | None = None) -> floa
     >>> round(p_of_zero(0.5, Spread(0.04, 9.0, 10, 9.0)), 3)
     0.034
     """
-    from scipy.special import stdtr
-
     if value == 0:
         return 1.0
     if spread.variance <= (_ROUNDING * max(1.0, abs(value))) ** 2:
@@ -158,7 +156,7 @@ def p_of_zero(value: float, spread: Spread, within: Scale | None = None) -> floa
     if within is not None and _has_two_ends(within) and within[0] < value < within[1]:
         least, most = within
         variance, freedom = variance * -least * most / ((value - least) * (most - value)), spread.freedom
-    return float(2 * stdtr(freedom, -abs(value) / variance**0.5))
+    return student_tails(freedom, abs(value) / variance**0.5)
 
 
 def score_interval(value: float, variance: float, reach: float, within: Scale) -> tuple[float, float]:
