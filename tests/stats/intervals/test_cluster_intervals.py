@@ -111,5 +111,5 @@ def test_the_p_value_without_a_scale_is_students():
 def test_one_cluster_has_no_interval_and_nothing_no_mean():
     alone = cluster_mean(np.array([3.0]), np.array([2.0]))
     assert (alone.value, alone.low, alone.high, alone.why, alone.n, alone.units) == (1.5, 1.5, 1.5, ONE_ITEM, 2, 1)
-    with pytest.raises(Undefined, match="nothing"):
+    with pytest.raises(Undefined, match="no row was counted"):
         cluster_mean(np.zeros(0), np.zeros(0))
