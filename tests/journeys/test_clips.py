@@ -256,3 +256,31 @@ def test_a_clip_that_cannot_be_decoded_costs_its_own_cases_only(cli, tmp_path, c
         ("walk", "film"): "abstained",
     }  # fmt: skip
     assert all("the video " in v.text and "cannot be decoded" in v.text for v in verdicts if v.fault)
+
+
+def test_copies_lakes_and_exclusions_keep_the_frames_with_their_videos(cli, tmp_path, clips):
+    with RecordingServer(lambda text: "[[4]]") as server:
+        code, _, err = cli(
+            "judge", "--items", "clips", "--question", "What happens?", "--responses", "answers.jsonl", "--quiet",
+            "--ballot", "score:1-5", *judge_words(server, "openai:plain@{url}/v1?mode=direct&frames=3"),
+        )  # fmt: skip
+        assert code == 0, err
+    video = hashlib.sha256((clips / "walk.mp4").read_bytes()).hexdigest()
+
+    def pictures(place: str) -> set[str]:
+        with Ledger(place, read_only=True) as ledger:
+            assert list(ledger.verify()) == []
+            with ledger.reader() as reader:
+                return {name for (name,) in reader.execute("SELECT digest FROM pictures").fetchall()}
+
+    before = pictures("fullbench.ledger")
+    assert len(before) == 2 + 3 + 3
+    assert cli("ledger", "copy", "fullbench.ledger", "copy.ledger")[0] == 0
+    assert pictures("copy.ledger") == before
+    assert cli("lake", "write", "fullbench.ledger", "--out", "lake")[0] == 0
+    assert pictures("lake") == before
+    code, _, err = cli("ledger", "copy", "fullbench.ledger", "part.ledger", "--without", f"picture:{video}")
+    assert code == 0, err
+    kept = pictures("part.ledger")
+    assert video not in kept
+    assert len(kept) == 1 + 3  # the moving picture and its frames

@@ -118,7 +118,9 @@ ResamplingSeedOption = Annotated[int, option("Random seed of resampled intervals
 TablesOption = Annotated[Path | None, option("Output file: .html, .json, .csv, .md or .txt.")]
 StudyArgument = Annotated[Path, argument("Study file (TOML).")]
 OwnLedgerOption = Annotated[str | None, option("Use this ledger (a file or a URL) instead of the study's own.")]
-ItemsOption = Annotated[Path, option("Items (questions): JSONL, CSV, Parquet, or a folder of pictures.")]
+ItemsOption = Annotated[
+    Path, option("Items (questions): JSONL, CSV, Parquet, or a folder of pictures or clips.")
+]
 ItemsFileOption = Annotated[Path, option("Items (questions): JSONL, CSV or Parquet.")]
 ResponsesOption = Annotated[Path, option("Responses (answers): JSONL, CSV or Parquet.")]
 LabelsOption = Annotated[Path | None, option("Labels: people's verdicts to compare with.")]
@@ -211,7 +213,7 @@ class LedgerOptions:
 class InputOptions:
     """The items of a command, and access to their pictures."""
 
-    question: Annotated[str | None, option("Question about every picture, if --items is a folder of pictures.")] = None
+    question: Annotated[str | None, option("Question about every file, if --items is a folder.")] = None
     limit: Annotated[
         int | None, option("Use only the first N items. Run again without --limit to continue.", min=1)
     ] = None

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from fullbench.core.picture import media_type
+from fullbench.core.media import recognise_type
 from fullbench.errors import InputError
 from fullbench.files.bounded_archives import BoundedArchive
 from fullbench.files.row_readers import pyarrow_for
@@ -107,8 +107,8 @@ class Fetcher:
             except (FetchError, InputError, OSError) as error:
                 result.errors[name] = str(error)
                 continue
-            if media_type(data) is None:
-                result.errors[name] = "what came is no picture"
+            if recognise_type(data) is None:
+                result.errors[name] = "what came is no picture, video, recording or PDF file"
                 continue
             self._keep(name, source, data)
             result.counts_by_source[source.partition(":")[0]] += 1
@@ -149,7 +149,7 @@ class Fetcher:
         for path in sorted(self.folder.glob("*.parquet")) if names_by_base else ():
             for number, cell in _picture_cells(path):
                 name = names_by_base.pop(base_name(str(cell["path"])), None) if cell.get("path") else None
-                if name is not None and media_type(bytes(cell["bytes"])) is not None:
+                if name is not None and recognise_type(bytes(cell["bytes"])) is not None:
                     self._keep(name, f"parquet:{path.name}#{number}", bytes(cell["bytes"]))
                     yield name
 

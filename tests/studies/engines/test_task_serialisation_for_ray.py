@@ -6,11 +6,13 @@ import os
 import random
 from collections.abc import Callable
 
-from fullbench import Case, Item, Picture, Response, Score
+from fullbench import Case, Item, Media, Picture, Prompt, Reply, Response, Score, Turn, Verdict, Video
+from fullbench.core.picture import Frame
 from fullbench.studies.engines.task_serialisation_for_ray import (
     PictureMemory,
     PictureStore,
     WorkerLink,
+    carry_frames,
     pack_tasks,
     unpack_tasks,
 )
@@ -83,3 +85,25 @@ def test_a_picture_that_is_gone_is_the_workers_to_tell(tmp_path):
     store = Store()
     _, task = store.line(PictureStore(store.put))(case(1, shown))
     assert task.item.pictures[0].digest == shown.digest
+
+
+def test_a_video_travels_once_and_frames_come_back_once_with_their_bytes(tmp_path):
+    file = tmp_path / "a.webm"
+    file.write_bytes(b"\x1aE\xdf\xa3\x84webm\x18S\x80g\x01\xff\xff\xff\xff\xff\xff\xff")
+    item = Item.ask("i", "What?", Media.read(file))
+    tasks = [Case(item, (Response.say("i", name, "red"),), Score(1, 5)) for name in "ab"]
+    store, here, there = Store(), PictureMemory(), PictureMemory()
+    line = WorkerLink(here, PictureStore(store.put))
+    arrived = unpack_tasks(pack_tasks(tasks, line), there, {d: store.objects[p] for d, p in line.places.items()})
+    assert len(store.objects) == 1
+    assert [type(task.item.media[0]) for task in arrived] == [Video, Video]
+    assert arrived[0].item.media[0].data() == file.read_bytes()
+    assert [task.key for task in arrived] == [task.key for task in tasks]
+
+    still = tmp_path / "frame.png"
+    still.write_bytes(png())
+    frame = Frame(Picture.read(still).digest, "image/png", still, item.media[0].digest, "frames16", "0.0 s")
+    call = Reply(Prompt((Turn("user", ("[0.0 s] ", frame)),)), "[[4]]").exchange(0.0)
+    carried: set[str] = set()
+    outcomes = [carry_frames(Verdict.from_case(t, "j", (4.0,), exchanges=(call,)), carried) for t in tasks]
+    assert [[part.source for part in one.exchanges[0].frames] for one in outcomes] == [[png()], []]

@@ -218,6 +218,7 @@ class ExcludedRows:
             if item_key in self.items:
                 self.responses.add(key)
             self._exclude_or_keep(key, pictures, self.responses, kept_pictures)
+        self._keep_frames(reader, kept_pictures)
         if self.items or self.responses:
             self.pictures |= {
                 name for (name,) in reader.stream("SELECT digest FROM pictures") if name not in kept_pictures
@@ -244,6 +245,18 @@ class ExcludedRows:
             excluded_keys.add(key)
         if key not in excluded_keys:
             kept_pictures |= pictures
+
+    def _keep_frames(self, reader: Connection, kept_pictures: set[str]) -> None:
+        """Keep the frames of videos that are kept, and leave out calls that sent frames of others."""
+        frames: set[str] = set()
+        for name, text in reader.stream("SELECT id, sent FROM calls WHERE sent LIKE ?", ('{"turns"%',)):
+            parts = [part for turn in orjson.loads(text)["turns"] for part in turn["parts"] if isinstance(part, dict)]
+            frame_parts = [part for part in parts if "of" in part]
+            if all(part["of"] in kept_pictures for part in frame_parts):
+                frames.update(part["picture"] for part in frame_parts)
+            else:
+                self.calls.add(name)
+        kept_pictures |= frames
 
     def _exclude_texts(self, reader: Connection) -> None:
         kept_calls: set[str] = set()

@@ -8,6 +8,8 @@ from typing import Any
 
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.model_call import Usage
+from fullbench.models.media_as_sent import expand_media
+from fullbench.models.model_settings import Sampling
 from fullbench.models.wire.token_estimates import estimate_tokens, text_tokens
 
 
@@ -19,6 +21,12 @@ class OfflineModel:
     reply: Callable[[Prompt], str] = field(repr=False)
     settings: Mapping[str, Any] = field(default_factory=dict)
     price: tuple[float, float] | None = (0.0, 0.0)
+
+    media_kinds = frozenset({"image", "video", "audio", "document"})
+
+    def prepare(self, prompt: Prompt) -> Prompt:
+        """Return the prompt with frames and pages in place of videos and documents, as most servers get it."""
+        return expand_media(prompt, Sampling(), frozenset({"audio"}))
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
         """Yield one reply per prompt, in order and lazily."""

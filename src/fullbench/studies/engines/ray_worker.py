@@ -18,6 +18,7 @@ from fullbench.models.net.budget_reservations import charge_calls_to
 from fullbench.models.net.rate_limits import use_rate_limits
 from fullbench.studies.engines.cluster_rate_limits import WorkerRateLimits
 from fullbench.studies.engines.judge_or_contestant_job_and_recipe import Ask, Recipe
+from fullbench.studies.engines.task_serialisation_for_ray import carry_frames
 
 # Tasks sent before the pace is known ...
 AHEAD = 16
@@ -78,6 +79,7 @@ class Worker:
         self._recipe, self._branch = recipe, branch
         self._queue: deque[Any] = deque()
         self._outcomes: list[Any] = []
+        self._carried_frames: set[str] = set()
         self._in_flight = 0
         self._pace = 0
         self._error: FullbenchError | None = None
@@ -141,9 +143,10 @@ class Worker:
                     with self._condition:
                         self._condition.wait_for(self._may_begin)
                     for outcome in self._ask(self._stream()):
+                        carried_outcome = carry_frames(outcome, self._carried_frames)
                         with self._condition:
                             self._in_flight -= 1
-                            self._outcomes.append(outcome)
+                            self._outcomes.append(carried_outcome)
                             self._condition.notify_all()
         except Exception as error:  # noqa: BLE001
             with self._condition:

@@ -7,7 +7,7 @@ import pickle
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +134,23 @@ def pack_tasks(tasks: list[Any], line: WorkerLink | None) -> bytes:
     file = io.BytesIO()
     _TaskPickler(file, line).dump(tasks)
     return file.getvalue()
+
+
+def carry_frames(outcome: Any, carried: set[str]) -> Any:
+    """Return an outcome with the bytes of its frames in memory: their files are on the worker's machine.
+
+    Each frame is carried once; `carried` has the digests of those before.
+    """
+    exchanges = getattr(outcome, "exchanges", ())
+    if not any(call.frames for call in exchanges):
+        return outcome
+    carried_exchanges = []
+    for call in exchanges:
+        new_frames = [frame for frame in call.frames if frame.digest not in carried]
+        carried.update(frame.digest for frame in new_frames)
+        frames = tuple(replace(frame, source=frame.cached_data()) for frame in new_frames)
+        carried_exchanges.append(replace(call, frames=frames))
+    return replace(outcome, exchanges=tuple(carried_exchanges))
 
 
 def unpack_tasks(upload: bytes, memory: PictureMemory, pictures: Mapping[str, bytes]) -> list[Any]:
