@@ -118,9 +118,7 @@ ResamplingSeedOption = Annotated[int, option("Random seed of resampled intervals
 TablesOption = Annotated[Path | None, option("Output file: .html, .json, .csv, .md or .txt.")]
 StudyArgument = Annotated[Path, argument("Study file (TOML).")]
 OwnLedgerOption = Annotated[str | None, option("Use this ledger (a file or a URL) instead of the study's own.")]
-ItemsOption = Annotated[
-    Path, option("Items (questions): JSONL, CSV, Parquet, or a folder of pictures or clips.")
-]
+ItemsOption = Annotated[Path, option("Items (questions): JSONL, CSV, Parquet, or a folder of pictures or clips.")]
 ItemsFileOption = Annotated[Path, option("Items (questions): JSONL, CSV or Parquet.")]
 ResponsesOption = Annotated[Path, option("Responses (answers): JSONL, CSV or Parquet.")]
 LabelsOption = Annotated[Path | None, option("Labels: people's verdicts to compare with.")]
