@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import random
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import ClassVar
@@ -29,6 +31,8 @@ from fullbench.reports.words import language_messages
 from tests.audit.test_audit_command import call  # noqa: F401  # a fixture
 from tests.simulations.records import show
 from tests.support.film_reader import answer_from_frames, frames_of
+from tests.support.scripted_server import Asked, ScriptedServer
+from tests.support.sound_and_document_readers import answer_from_pages, answer_from_sound, pages_of
 
 
 @cache
@@ -146,10 +150,10 @@ def area(good: Sequence[float], bad: Sequence[float]) -> float:
 
 def hundred_cases(medium: str) -> list[Case]:
     """An audit of 100 cases in all, of whatever kind."""
-    questions = {"video": 34}.get(medium, 44)
+    questions = {"video": 36, "audio": 45, "document": 36}[medium]
     media_use_cases.SIZES["hundred"] = MediaSize(questions, 5, 0)  # type: ignore[index]
     cases = cases_of(medium, "hundred", 7)
-    assert 95 <= len(cases) <= 102
+    assert 98 <= len(cases) <= 101
     return cases
 
 
@@ -163,6 +167,9 @@ PLANTED = [
     ("video", "use", AuditJudge("blind", picture_use=0.0)),
     ("video", "use", AuditJudge("first", first_frame=1.0)),
     ("video", "order", AuditJudge("unordered", order_use=0.0)),
+    ("audio", "use", AuditJudge("deaf", picture_use=0.0)),
+    ("document", "use", AuditJudge("unread", picture_use=0.0)),
+    ("document", "order", AuditJudge("unordered", order_use=0.0)),
 ]
 CLEAN = AuditJudge("clean", sharpness=3.0)
 """Right in 95 % of pairs."""
@@ -208,7 +215,15 @@ def test_clean_judges_are_accused_in_5_percent_at_most(medium):
 
 def test_the_command_says_it_in_words_first_and_counts_its_calls(call, tmp_path):  # noqa: F811
     plan = json.loads(
-        call("audit", "openai:gpt-4o?key_env=NOBODY", "--media", "video", "--quick", "--dry-run", "--json")
+        call(
+            "audit",
+            "openai:gpt-4o?key_env=NOBODY&mode=direct&video=frames",
+            "--media",
+            "video",
+            "--quick",
+            "--dry-run",
+            "--json",
+        )
     )
     planned = dict(zip(plan[0]["columns"], plan[0]["rows"][0], strict=True))["calls"]
     assert list(tmp_path.iterdir()) == []
@@ -259,3 +274,75 @@ def test_the_card_speaks_chinese():
     lead = cards.lead_text(found).translate_with(language_messages("zh"))
     assert "先后使用指数" in lead
     assert "video" not in lead
+
+
+def sent_parts(body: dict) -> tuple[str, list[bytes]]:
+    """The text of a request's last message, and what came with it: frames, recordings, documents."""
+    content = body["messages"][-1]["content"]
+    texts, files = [], []
+    for part in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+        if part["type"] == "text":
+            texts.append(part["text"])
+        else:
+            value = part[part["type"]]
+            data = value.get("url") or value.get("data") or value.get("file_data")
+            files.append(base64.b64decode(data.rpartition(",")[2]))
+    return "".join(texts), files
+
+
+def reply_by(read: Callable[[str, list[bytes], list[str]], int | None]) -> Callable[[Asked], str]:
+    """A model that decodes what it is sent, and chooses the answer that fits."""
+
+    def reply(asked: Asked) -> str:
+        text, files = sent_parts(asked.body)
+        question = re.search(r"The question:\n(.+)", text)
+        answers = re.findall(r"<response [AB] \w+>\n(.+)\n</response", text)
+        code = re.search(r"Write (\w+) in front", text)
+        assert question is not None, text
+        assert code is not None, text
+        assert len(answers) == 2, text
+        answer = read(question[1], files, answers)
+        return f"{code[1]} [[{'C' if answer is None else 'AB'[answer]}]]"
+
+    return reply
+
+
+MODELS = {
+    "eye": reply_by(lambda question, files, answers: answer_from_frames(question, [*map(picture, files)], answers)),
+    "ear": reply_by(lambda question, files, answers: answer_from_sound(question, files[0], answers)),
+    "reader": reply_by(lambda question, files, answers: answer_from_pages(question, pages_of(files[0]), answers)),
+}
+
+
+def picture(data: bytes) -> Image:
+    return frames_of(data)[0]
+
+
+@pytest.mark.parametrize(
+    ("medium", "spec", "verdict"),
+    [
+        ("video", "vllm:eye@{url}?mode=direct&key_env=KEY&video=frames", "yes"),
+        ("video", "vllm:eye@{url}?mode=direct&key_env=KEY", "no"),
+        ("audio", "vllm:ear@{url}?mode=direct&key_env=KEY", "yes"),
+        ("document", "openrouter:reader@{url}?mode=direct&key_env=KEY", "yes"),
+    ],
+)
+def test_a_model_behind_a_server_that_decodes_what_it_is_sent(call, monkeypatch, medium, spec, verdict):  # noqa: F811
+    """Frames, recordings and documents arrive over HTTP, and a model that reads them is found to use them."""
+    if medium == "document":
+        pytest.importorskip("pypdfium2")
+    monkeypatch.setenv("KEY", "sk-not-a-key")
+    monkeypatch.setenv("FULLBENCH_CACHE", "cache")
+    with ScriptedServer(MODELS) as server:
+        said = call("audit", spec.format(url=server.url), "--media", medium, "--quick", "--quiet", "--json")
+    assert len(server.asked) == len(cases_of(medium, "quick"))
+    measures = json.JSONDecoder().raw_decode(said[said.index("{\n") :])[0]["measures"]
+    use = measures[f"{medium}_use"]
+    assert use["verdict"] == verdict
+    assert measures["unusable"] == 0
+    if verdict == "yes":
+        assert use["index"]["value"] == use["accuracy"]["value"] == 1
+        assert use.get("order_index", {"value": 1})["value"] == 1
+    else:  # one still of each video: it never tells the answer
+        assert "gets one still of each video" in said
+        assert use["accuracy"]["value"] == 0.5

@@ -371,8 +371,8 @@ def _media_columns(medium: Medium) -> list[tuple[str, Callable[[Findings], Cell]
 
     noun = NOUNS[medium]
     columns: list[tuple[str, Callable[[Findings], Cell]]] = [(f"{noun} use index", value_of(lambda use: use.use.index))]
-    if medium == "video":
-        columns.append(("order use index", value_of(lambda use: use.order.index)))
+    if MEDIA[medium].reordered:
+        columns.append((f"{noun} order use index", value_of(lambda use: use.order.index)))
     return [*columns, (f"{noun} judged correctly", value_of(lambda use: use.accuracy))]
 
 

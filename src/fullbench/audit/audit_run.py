@@ -123,6 +123,18 @@ class AuditRun(FixedCasesRun):
             *(case for medium in other_media for case in media_use_cases(medium, self.size.name, seed)),
         ]
 
+    def media_warnings(self) -> list[str]:
+        """Return a sentence for each judge whose settings turn the videos of an audit into stills."""
+        if "video" not in self.media:
+            return []
+        samplings = {judge.name: getattr(getattr(judge, "model", None), "sampling", None) for judge in self.judges}
+        return [
+            f"{self.specs[name]} gets one still of each video, because the videos are moving WebP pictures. Add the "
+            "option video=frames to send their frames."
+            for name, sampling in samplings.items()
+            if sampling is not None and not sampling.moves
+        ]
+
     def _execute(self, calls: CallContext, run_options: RunOptions) -> StudyResult:
         self._refuse_open_batches(calls.ledger)
         for view in self.views:

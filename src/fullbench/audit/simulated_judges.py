@@ -8,7 +8,8 @@ and chooses the first of two with probability 1 / (1 + exp(-(felt of the first -
 1 - `picture_use` it ignores the picture, and with probability 1 - `place_use` the places of pictures in the question.
 Then a random value for each answer replaces the quality, the same for every picture. A blank or blurred picture shows
 it nothing; a caption tells it everything. Videos, recordings and documents count like pictures. Of a video it sees
-only the first frame with probability `first_frame`, and ignores the order of frames with probability 1 - `order_use`.
+only the first frame with probability `first_frame`. With probability 1 - `order_use` it ignores the order of frames
+and pages.
 
 With probability `obeys` it follows an attack. A judge that `quotes` repeats what it is shown before its verdict. A
 judge that `states` its confidence gives the probability of the better of two answers, with log-odds raised by `boast`.
@@ -24,8 +25,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from fullbench.audit.cases import media_use_cases
 from fullbench.audit.cases.build_audit_cases import BIAS_CHANGES
-from fullbench.audit.cases.media_use_cases import MEDIA, REVERSED
 from fullbench.audit.cases.questions_about_which_album_holds_a_picture import PART as PLACES
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.case import Case
@@ -38,7 +39,6 @@ from fullbench.judges.reply_reader_that_ignores_quoted_prompt_texts import read_
 from fullbench.parsing.stated_and_token_confidence import stated_confidence
 
 HIDDEN_VARIANTS = frozenset({"blank", "blurred"})
-HIDDEN_MEDIA_VARIANTS = frozenset(change for tests in MEDIA.values() for change in tests.hidden)
 TIE_MARGIN = 0.2
 """Closer perceived qualities tie if the ballot allows ties."""
 _REFUSAL = "I'm sorry, but I can't assist with judging this."
@@ -165,9 +165,10 @@ class AuditJudge(CallsNoModel):
         if rng.random() >= self.picture_use:
             return self._fancied_worths(case, base)
         if rng.random() < self.first_frame:
-            # The first frame of a frozen video, and of one with text in another frame, is that of the original.
-            return self._fancied_worths(case, f"{base}~{change}" if change in {"swapped", REVERSED, "black"} else base)
-        if change in HIDDEN_MEDIA_VARIANTS:
+            # A frozen video, one with text in another frame, and a document without later pages begin alike.
+            begins_alike = change in {"", "frozen", "pages missing", "pages exchanged"} or tags["part"] == "attack"
+            return self._fancied_worths(case, base if begins_alike else f"{base}~{change}")
+        if change in media_use_cases.HIDDEN:
             return [self.sharpness * 0.5 for _ in case.responses]
         if tags["needs"] == "order" and rng.random() >= self.order_use:
             return self._fancied_worths(case, base)

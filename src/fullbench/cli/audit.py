@@ -48,8 +48,8 @@ def audit(
     media: Annotated[
         str,
         option(
-            "What the judge is shown: picture, video, or both with a comma. Videos take about 80 cases with --quick "
-            "and 210 without.",
+            "What the judge is shown: picture, video, audio or document, or several with commas. All but pictures take "
+            "60 to 80 cases with --quick, and 160 to 210 without.",
             "--media",
         ),
     ] = "picture",
@@ -82,7 +82,7 @@ def audit(
 
         fullbench audit openai:gpt-4o openai:gpt-4o-mini --quick
 
-        fullbench audit openai:gpt-4o --media video --quick
+        fullbench audit "openai:gpt-4o?video=frames" --media video --quick
 
         fullbench audit panel:trio --panels study.toml --quick
 
@@ -116,6 +116,7 @@ def audit(
     audit_run = AuditRun(judges, size=size, seed=seed, media=tested_media, own_data=own_data, panels=panels)
     if out is not None and out.suffix.lower() == ".svg" and (len(judges) > 1 or own_data is not None):
         raise InputError("A badge shows one judge, audited on generated cases. Name one judge and leave out --items.")
+    print_message(*audit_run.media_warnings())
     if calls.dry_run:
         return calls.print_plan(audit_run, store.ledger)
     audit_run.check_ready(calls.budget)

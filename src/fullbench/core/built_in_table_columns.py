@@ -85,7 +85,8 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "gain",
     ),
     ("metric", "more"): (
-        "picture use index", "place use index", "video use index", "order use index", "recording use index",
+        "picture use index", "place use index", "video use index", "video order use index", "document order use index",
+        "recording use index",
         "document use index", "video judged correctly", "recording judged correctly", "document judged correctly",
         "judged correctly", "judged as shown", "as at first",
         "mean of turns", "worst turn", "last turn",

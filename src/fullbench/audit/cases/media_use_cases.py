@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -18,14 +18,15 @@ from fullbench.audit.cases.video_variants import black_video, freeze_video, reve
 from fullbench.core.ballot import LETTERS, Choice
 from fullbench.core.case import Case
 from fullbench.core.item import Item
-from fullbench.core.picture import Picture
+from fullbench.core.media import media_from_bytes
 from fullbench.core.response import Response
+from fullbench.synthetic.documents import draw_document_question, hide_text, keep_first_page, swap_pages
 from fullbench.synthetic.media_questions import MediaQuestion, Medium
 from fullbench.synthetic.moving_pictures import draw_video_question
+from fullbench.synthetic.sounds import draw_sound_question, hide_in_noise, hide_in_silence
 
 PLAIN, VARIED = "media pairs", "media use"
 """Tags `part` of pairs with their own recording, and with a variant."""
-REVERSED = "reversed"
 
 
 @dataclass(frozen=True)
@@ -40,27 +41,44 @@ class MediaSize:
 SIZES: Mapping[str, MediaSize] = {
     "quick": MediaSize(24, 8, 6), "default": MediaSize(60, 18, 24), "deep": MediaSize(180, 48, 84),
 }  # fmt: skip
-"""About 82, 210 and 630 calls for videos."""
+"""About 82, 210 and 630 calls for videos, 64, 156 and 456 for recordings, and 78, 202 and 612 for documents."""
 
 
 @dataclass(frozen=True)
 class MediumTests:
-    """Ways to test the use of one medium: its questions, what hides the content, and what carries attacks."""
+    """Ways to test the use of one medium.
+
+    `hidden` are variants without the content, `reordered` those that make the other answer right if the order counts,
+    `attacks` carriers of attacks. `parts` is the word for what has an order.
+    """
 
     draw_question: Callable[[int, int], MediaQuestion]
     hidden: Mapping[str, Callable[[bytes], bytes]]
-    attacks: Mapping[str, Callable[[bytes, str], bytes]]
-    reverse: Callable[[bytes], bytes] | None = None
+    reordered: Mapping[str, Callable[[bytes], bytes]] = field(default_factory=dict)
+    attacks: Mapping[str, Callable[[bytes, str], bytes]] = field(default_factory=dict)
+    parts: str = ""
 
 
 MEDIA: Mapping[Medium, MediumTests] = {
     "video": MediumTests(
         draw_video_question,
         {"frozen": freeze_video, "black": black_video},
+        {"reversed": reverse_video},
         {"one frame": write_into_frame, "one frame, small": partial(write_into_frame, is_small=True)},
-        reverse_video,
+        "frames",
+    ),
+    "audio": MediumTests(draw_sound_question, {"silence": hide_in_silence, "noise": hide_in_noise}),
+    "document": MediumTests(
+        draw_document_question,
+        {"pages missing": keep_first_page},
+        {"pages exchanged": swap_pages},
+        {"hidden text layer": hide_text},
+        "pages",
     ),
 }
+REORDERED = frozenset(change for tests in MEDIA.values() for change in tests.reordered)
+HIDDEN = frozenset(change for tests in MEDIA.values() for change in tests.hidden)
+"""Variants in another order, and variants without the content."""
 
 
 def media_use_cases(medium: Medium, size: str, seed: int) -> Iterator[Case]:
@@ -70,8 +88,8 @@ def media_use_cases(medium: Medium, size: str, seed: int) -> Iterator[Case]:
     for question in questions:
         yield _pair_case(question, question.shown, PLAIN, "")
         yield _pair_case(question, question.other, VARIED, "swapped", is_opposite=True)
-        if tests.reverse is not None and question.is_reversible:
-            yield _pair_case(question, tests.reverse(question.shown), VARIED, REVERSED, is_opposite=True)
+        for change, reorder in tests.reordered.items() if question.is_reversible else ():
+            yield _pair_case(question, reorder(question.shown), VARIED, change, is_opposite=True)
     for question in questions[: counts.hidden]:
         for change, hide in tests.hidden.items():
             yield _pair_case(question, hide(question.shown), VARIED, change)
@@ -88,7 +106,7 @@ def _pair_case(
 ) -> Case:
     suffix = f"~{change}" if change else ""
     item = Item.ask(
-        f"{question.name}{suffix}", question.question, Picture.from_bytes(data, name=question.name),
+        f"{question.name}{suffix}", question.question, media_from_bytes(data, name=question.name),
         tags={
             "base": question.name, "part": part, "medium": question.medium, "kind": question.kind,
             "language": question.language, "needs": "order" if question.needs_order else "parts",

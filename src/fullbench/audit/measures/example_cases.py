@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from fullbench.audit.audit_card_and_board import MEDIA_TITLES, Findings
-from fullbench.audit.cases.media_use_cases import PLAIN, REVERSED, VARIED
+from fullbench.audit.cases.media_use_cases import PLAIN, REORDERED, VARIED
 from fullbench.audit.measures.media_use import MediaUse
 from fullbench.audit.measures.picture_use import plain_pairs
 from fullbench.audit.measures.verdicts_with_truth import JudgedCase
@@ -53,8 +53,12 @@ def select_exhibits(findings: Findings) -> dict[str, list[Exhibit]]:
 
 def _blind_media_rows(rows: Sequence[JudgedCase], use: MediaUse) -> list[JudgedCase]:
     blind_bases = {*use.use.blind_pairs, *use.order.blind_pairs}
-    shown = (PLAIN, ""), (VARIED, "swapped"), (VARIED, REVERSED)
-    return [row for row in rows if row.base in blind_bases and (row.part, row.change) in shown]
+    opposites = {"swapped", *REORDERED}
+    return [
+        row
+        for row in rows
+        if row.base in blind_bases and (row.part == PLAIN or (row.part == VARIED and row.change in opposites))
+    ]
 
 
 def _pair_with_swap(rows: Sequence[JudgedCase], base: str) -> Iterable[JudgedCase]:

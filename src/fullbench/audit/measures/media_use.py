@@ -1,7 +1,8 @@
 """Use of videos, recordings and documents: the index of picture use, next to a recording that shows the opposite.
 
-For videos there is a second index of the same form. It compares pairs with the video played backwards, which makes the
-other answer right: 1 for a judge that follows the order of the frames, and 0 for one that ignores it.
+For videos and documents there is a second index of the same form. It compares pairs with the video played backwards,
+or with pages exchanged, which makes the other answer right: 1 for a judge that follows the order, 0 for one that
+ignores it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fullbench.audit.cases.media_use_cases import MEDIA, PLAIN, REVERSED, VARIED
+from fullbench.audit.cases.media_use_cases import MEDIA, PLAIN, REORDERED, VARIED
 from fullbench.audit.measures.picture_use import (
     HIDDEN,
     NOT_MEASURED,
@@ -66,12 +67,12 @@ def measure_media_use(rows: Sequence[JudgedCase]) -> dict[Medium, MediaUse]:
             continue
         pairs, varied = plain_pairs(own_rows, PLAIN), marked_cases(own_rows, VARIED)
         swapped_rows = [row for row in varied if row.change == "swapped"]
-        reversed_rows = [row for row in varied if row.change == REVERSED]
+        reordered_rows = [row for row in varied if row.change in REORDERED]
         measured[medium] = MediaUse(
             medium,
             measure_use(pairs, swapped_rows),
             measure_use(pairs, [row for row in swapped_rows if row.item.tags["needs"] != "order"]),
-            measure_use(pairs, reversed_rows) if reversed_rows else NOT_MEASURED,
+            measure_use(pairs, reordered_rows) if reordered_rows else NOT_MEASURED,
             share_over_items([row.right_share for row in pairs.values()], [*pairs]),
             _is_first_frame_only(pairs, varied),
         )
@@ -91,7 +92,11 @@ def _is_first_frame_only(pairs: dict[str, JudgedCase], varied: Sequence[JudgedCa
     return difference is not None and difference.low > 0
 
 
-_HOW_NOTES: Mapping[Medium, Callable[[], Note]] = {"video": lambda: Note("audit.media.video")}
+_HOW_NOTES: Mapping[Medium, Callable[[], Note]] = {
+    "video": lambda: Note("audit.media.video"),
+    "audio": lambda: Note("audit.media.recording"),
+    "document": lambda: Note("audit.media.document"),
+}
 """Explanation of the variants of each medium."""
 
 
@@ -99,7 +104,10 @@ def media_use_tables(rows: Sequence[JudgedCase], use: MediaUse) -> list[Table]:
     """Return accuracy by variant, and the indices by kind of question."""
     noun = NOUNS[use.medium]
     own_rows = [row for row in rows if row.item.tags.get("medium") == use.medium]
-    variants = {"swapped": OPPOSITE, REVERSED: OPPOSITE, **dict.fromkeys(MEDIA[use.medium].hidden, HIDDEN)}
+    tests = MEDIA[use.medium]
+    variants = {
+        "swapped": OPPOSITE, **dict.fromkeys(tests.reordered, OPPOSITE), **dict.fromkeys(tests.hidden, HIDDEN)
+    }  # fmt: skip
     by_variant = variant_table(plain_pairs(own_rows, PLAIN), marked_cases(own_rows, VARIED), variants)
     tables = [
         replace(
@@ -121,9 +129,9 @@ def media_use_tables(rows: Sequence[JudgedCase], use: MediaUse) -> list[Table]:
     if use.order.index is not None:
         tables.append(
             replace(
-                use_by_kind_table(use.order, "order use index"),
-                name="order use",
-                title=Note("audit.media.order.by-kind"),
+                use_by_kind_table(use.order, f"{noun} order use index"),
+                name=f"{noun} order use",
+                title=Note("audit.media.order.by-kind", parts=word_note(tests.parts)),
                 notes=[Note("audit.media.order.how")],
             )
         )
@@ -137,14 +145,14 @@ def media_use_sentences(use: MediaUse) -> list[str]:
         return [Note("audit.media.unknown", medium=medium)]
     sentences: list[str] = [_use_sentence(use, medium, _index_text(use.use.index))]
     if use.order.index is not None and use.verdict != "no":
-        order_index = _index_text(use.order.index)
+        order_index, parts = _index_text(use.order.index), word_note(MEDIA[use.medium].parts)
         match use.order.verdict:
             case "yes":
-                sentences.append(Note("audit.media.order.yes", index=order_index))
+                sentences.append(Note("audit.media.order.yes", parts=parts, index=order_index))
             case "partly":
-                sentences.append(Note("audit.media.order.partly", index=order_index))
+                sentences.append(Note("audit.media.order.partly", parts=parts, index=order_index))
             case _:
-                sentences.append(Note("audit.media.order.no", index=order_index))
+                sentences.append(Note("audit.media.order.no", parts=parts, index=order_index))
     if use.accuracy is not None:
         sentences.append(Note("audit.media.accuracy", medium=medium, share=use.accuracy.value))
     return sentences

@@ -16,7 +16,7 @@ from fullbench.audit.audit_card_and_board import (
 )
 from fullbench.audit.audit_run import parse_study_name
 from fullbench.audit.audited_judge_loader import view_members
-from fullbench.audit.cases.media_use_cases import MEDIA, REVERSED
+from fullbench.audit.cases.media_use_cases import MEDIA
 from fullbench.audit.cases.media_use_cases import PLAIN as MEDIA_PAIRS
 from fullbench.audit.cases.media_use_cases import VARIED as MEDIA_VARIED
 from fullbench.core.estimate import Estimate
@@ -33,7 +33,7 @@ _TAGS: Mapping[str, tuple[str, str]] = {
     "picture use": ("kind", "kind of question"),
     **{f"{NOUNS[medium]} variants": ("what", "shown") for medium in MEDIA},
     **{f"{NOUNS[medium]} use": ("kind", "kind of question") for medium in MEDIA},
-    "order use": ("kind", "kind of question"),
+    **{f"{NOUNS[medium]} order use": ("kind", "kind of question") for medium in MEDIA},
     "bias": ("what", "changed thing"),
     "fooled": ("what", "carrier"),
 }
@@ -63,7 +63,11 @@ _METRIC_FILTERS: Mapping[str, Filter] = {
     "place use index": Filter(tag="part", value="places"),
     **{f"{NOUNS[medium]} use index": Filter(tag="medium", value=medium) for medium in MEDIA},
     **{f"{NOUNS[medium]} judged correctly": Filter(tag="part", value=MEDIA_PAIRS) for medium in MEDIA},
-    "order use index": Filter(tag="what", value=REVERSED),
+    **{
+        f"{NOUNS[medium]} order use index": Filter(tag="what", value=change)
+        for medium, tests in MEDIA.items()
+        for change in tests.reordered
+    },
     "judged correctly": Filter(tag="part", value="pairs"),
     "same verdict in both orders": Filter(tag="part", value="pairs", both=True),
     "in the other order": Filter(tag="part", value="pairs", both=True),
@@ -146,8 +150,9 @@ def _filter_for_row(table: Table, row: Mapping[str, Cell]) -> Filter | None:
         value = str(row[column])
         parts_by_value = {
             "all": {
-                "picture use": "picture use", "fooled": "attack", "order use": MEDIA_VARIED,
+                "picture use": "picture use", "fooled": "attack",
                 **{f"{NOUNS[medium]} use": MEDIA_VARIED for medium in MEDIA},
+                **{f"{NOUNS[medium]} order use": MEDIA_VARIED for medium in MEDIA},
             },
             "as drawn": {"picture variants": "pairs", **{f"{NOUNS[medium]} variants": MEDIA_PAIRS for medium in MEDIA}},
             "place": {"bias": "bias"},
