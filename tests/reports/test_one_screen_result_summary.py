@@ -16,6 +16,7 @@ from fullbench.errors import InputError
 from fullbench.reports.display_names_of_judges_and_contestants import Display, DisplayNames
 from fullbench.reports.names_shortened_for_narrow_tables import shorten_names
 from fullbench.reports.one_screen_result_summary import Selection, render_first_screen, select_tables
+from fullbench.reports.table_cell_bars_and_sort_values import laid_column
 from fullbench.reports.tables_as_terminal_text import render_texts
 from tests.analysis.summary.made_ledgers import Made, MadeJudge
 
@@ -74,6 +75,17 @@ def test_numbers_are_explained_above_their_table() -> None:
     text = render_first_screen(SMALL)
     assert "\nContestants. Numbers: ratings (mean 1000), with 95 % intervals." in text
     assert "\nJudges. Agreement: share of pairs with people's result (win, loss or tie).\n" in text
+
+
+def test_shares_of_one_criterion_keep_their_decimals_next_to_ratings_of_another() -> None:
+    values = {"safe": Estimate(0.437, 0.31, 0.56, 50), "style": Estimate(1036.6, 951.0, 1122.0, 50)}
+    rows = [[criterion, "1", "ann", value] for criterion, value in values.items()]
+    table = replace(SMALL[0], columns=table_columns("criterion", "tier", "contestant", "people"), rows=rows)
+    screen, page = render_first_screen([table, *SMALL[1:]]), [cell.text for cell in laid_column(table, 3)]
+    for text in (screen, "".join(render_texts([table], width=120))):
+        assert "0.44 [0.31, 0.56]" in text
+        assert "1037 [951, 1122]" in text
+    assert page == ["0.44", "1037"]
 
 
 def test_contestants_without_judges_fit_a_screen() -> None:
