@@ -242,7 +242,7 @@ def test_scores_of_three_parts_and_every_weighting_are_those_computed_by_hand(re
 def test_the_ablation_takes_away_parts_of_the_very_weights_that_were_named(reviewed):
     _, tables, _, ledger = reviewed
     rows = cells(tables["ablation"], "parts")
-    assert rows.pop("all, every reviewer alike")["pearson"] == pytest.approx(
+    assert rows.pop("all, equal weights")["pearson"] == pytest.approx(
         pearson(graded(points(ledger), dict.fromkeys(SKILL, 1.0)))
     )
     combined = [" + ".join(some) for size in (1, 2, 3) for some in combinations(GAMMA, size)]

@@ -112,7 +112,7 @@ def ablation_table(reviews: Reviews, *, truth: Mapping[str, float], terms: Ranki
     parts = [part for part in PARTS if reviews.is_known[part].any() and terms.gamma.get(part, 0) > 0]
     rows: list[list[Cell]] = [
         [
-            word_note("all, every reviewer alike"),
+            word_note("all, equal weights"),
             *_nearness_cells(method_scores(reviews, "uniform", terms), reviews.names, reference),
         ]
     ]

@@ -211,12 +211,12 @@ def _alignment_table(judge: str, ranked_marks: Sequence[Marks], seed: int) -> Ta
     notes = [Note("align-mm.tables.alignment-is-the-number-of"), *gaps.notes]
     columns = table_columns(
         "contestant",
-        "alignment, one wording left out",
-        "alignment, one wording as zero",
+        "alignment, one variant left out",
+        "alignment, one variant as zero",
         "mean spread",
         "seeds",
         "seeds all the same",
-        "seeds with one wording",
+        "seeds with one variant",
     )
     hint = {"kind": "intervals", "label": "contestant", "value": "mean spread"}
     title = Note("align-mm.tables.title.how-steadily-by", judge=judge)

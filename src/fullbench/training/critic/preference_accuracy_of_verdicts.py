@@ -112,7 +112,7 @@ class Preferences:
             Note("training.critic.preferences.pairs-of-answers-held-back"),
             Note("training.critic.preferences.half-is-chance-by-frequency"),
         )
-        columns = table_columns("who", "preferred", "beside the first")
+        columns = table_columns("who", "preferred", "compared with the first")
         return Table(
             "preferences",
             Note("training.critic.preferences.title.how-often-the-right-ruling"),
