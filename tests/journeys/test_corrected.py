@@ -174,7 +174,7 @@ def test_corrected_figures_through_every_door(cli, court, tmp_path):
     said = " ".join(report["corrected wordy, pair"]["notes"])
     assert "wordy underrates beta by" in said or "wordy flatters alpha by" in said
     assert f"on {len([pair for pair in voted if pair[0] != '题7']):,} of all 177 pairs" in said
-    assert "pairs were drawn with the chances recorded with the votes" in said
+    assert "drawn with the chances recorded with the votes" in said
     assert "Several votes count as one: the majority" in said
     assert f"{len([pair for pair in voted if pair[0] == '题7'])} voted pairs that no judge here judged" in said
     assert "wordy flatters" not in " ".join(report["corrected fair, pair"]["notes"])

@@ -95,9 +95,9 @@ def shown_numbers(tables):
                     yield name, name, row.get(column)
 
 
-def coverage(items, share, worlds):
+def coverage(items, share, worlds, seed=11):
     """Return the share of worlds' intervals that hold the truth, by board, and how many there are."""
-    true, rng, held = truth(), np.random.default_rng([11, items]), defaultdict(list)
+    true, rng, held = truth(), np.random.default_rng([seed, items]), defaultdict(list)
     for _ in range(worlds):
         for board, name, estimate in shown_numbers(report(board_world(rng, items, share), corrected=True)):
             if estimate is not None:
@@ -149,9 +149,9 @@ def score_world(rng, items):
     return Record(tuple(verdicts), all_items, responses), list(judges)
 
 
-def share_accused(worlds, items=30):
+def share_accused(worlds, items=30, seed=1):
     """Return the share of cards that find a bias, by judge, and of cards that distinguish the twins."""
-    rng, found = np.random.default_rng(1), Counter()
+    rng, found = np.random.default_rng(seed), Counter()
     for _ in range(worlds):
         record, judges = score_world(rng, items)
         cards = {judge: card(record, judge) for judge in judges}
@@ -163,9 +163,9 @@ def share_accused(worlds, items=30):
     return {name: found[name] / worlds for name in (*judges, "twins")}
 
 
-def replacement_answers(worlds, items=30):
+def replacement_answers(worlds, items=30, seed=2):
     """Return the share of "yes", "no" and "not enough data" of five judges; people agree in about half of the pairs."""
-    rng, answers = np.random.default_rng(2), defaultdict(Counter)
+    rng, answers = np.random.default_rng(seed), defaultdict(Counter)
     for _ in range(worlds):
         verdicts = []
         for item, (one, two) in ((item, pair) for item in range(items) for pair in PAIRS):

@@ -19,6 +19,7 @@ from fullbench.stats.intervals.cluster_intervals import (
     cluster_mean,
     estimate_around,
     mean_spread,
+    mean_with_unseen_item,
     p_of_zero,
 )
 
@@ -129,6 +130,20 @@ def difference_estimate(
         return replace(_cluster_estimate(values, np.ones(len(values)), item, within), p=1.0)
     value, spread = mean_spread(totals, sizes[there].astype(np.float64))
     return replace(estimate_around(value, len(values), spread, within=within), p=p_of_zero(value, spread, within))
+
+
+def difference_between_ends(values: npt.NDArray[np.float64], item: npt.NDArray[Any], ends: Scale) -> Estimate:
+    """Return the same for differences of shares that lie between these ends on every item, also on unseen ones.
+
+    >>> print(difference_between_ends(np.array([0.1, 0, 0.2, 0.1]), np.array([0, 1, 2, 3]), (-0.6, 0.2)))
+    0.100 [-0.267, 0.236] n=4
+    """
+    sizes = np.bincount(item)
+    there = sizes > 0
+    totals = np.bincount(item, values)[there].astype(np.float64)
+    if len(totals) == 1:
+        return difference_estimate(values, item, (-1.0, 1.0))
+    return mean_with_unseen_item(totals, sizes[there].astype(np.float64), ends, within=(-1.0, 1.0))
 
 
 def _cluster_estimate(

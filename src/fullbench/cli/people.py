@@ -15,11 +15,11 @@ import typer
 from fullbench.cli.console import print_message, print_tables, progress_bar
 from fullbench.cli.display_names_in_command_output import CURRENT
 from fullbench.cli.shared_options_and_run_output import (
-    CriterionOption,
     JsonOption,
     LedgerOptions,
     RowsFileOption,
     SeedOption,
+    VotedCriterionOption,
     VoteOptions,
     argument,
     more,
@@ -485,7 +485,7 @@ def next_pairs(
         list[str] | None,
         option("Judge whose verdicts are used to choose the pairs. Repeatable. Default: all.", "--judge"),
     ] = None,
-    criterion: CriterionOption = "overall",
+    criterion: VotedCriterionOption = None,
     ballot: Annotated[str, option("Ballot for the votes.")] = "choice+tie",
     width: Annotated[
         float, option("Show the number of votes that brings rating intervals to ± N points.", min=0.1)
@@ -503,6 +503,7 @@ def next_pairs(
         fullbench people next --ledger fullbench.ledger --votes 100 --to ask.jsonl
     """
     from fullbench.analysis.people.next_pairs_to_vote_on import build_queue
+    from fullbench.analysis.people.votes_needed_for_ratings import select_criterion
     from fullbench.core.verdict import PEOPLE
     from fullbench.files.row_writers import write_rows
     from fullbench.studies.ledger_display_names_and_name_lookup import find_judges
@@ -510,7 +511,7 @@ def next_pairs(
     with store.read() as book:
         requested_judges = find_judges(book, judges or [])
         study = book.one_study(store.study)
-        columns = book.columns(study=study).where(criterion=criterion)
+        criterion, columns = select_criterion(book.columns(study=study), criterion, "pair")
         questions = {item.id: item.question for item in book.items(study=study)}
     judge_names = requested_judges or [judge for judge in columns.judges() if judge != PEOPLE]
     pair_queue = build_queue(columns, judge_names, planned_votes=planned, seed=seed)

@@ -6,10 +6,10 @@ from typing import Annotated, cast
 
 from fullbench.cli.console import print_tables
 from fullbench.cli.shared_options_and_run_output import (
-    CriterionOption,
     JsonOption,
     LedgerOptions,
     TablesOption,
+    VotedCriterionOption,
     option,
     options,
 )
@@ -22,7 +22,7 @@ def power(
     judges: Annotated[
         list[str] | None, option("Judge that judges all pairs. Repeatable. Default: all judges.", "--judge")
     ] = None,
-    criterion: CriterionOption = "overall",
+    criterion: VotedCriterionOption = None,
     family: Annotated[str, option("Kind of vote: pair, score or ranking.")] = "pair",
     votes: Annotated[list[int] | None, option("Show what N votes would give. Repeatable.", min=2)] = None,
     width: Annotated[
@@ -50,6 +50,7 @@ def power(
         fullbench power --ledger fullbench.ledger --width 20 --between alpha,beta
     """
     from fullbench.analysis.people import votes_needed_for_ratings as figures
+    from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL
     from fullbench.columns.verdict_columns import FAMILIES
     from fullbench.core.verdict import PEOPLE
     from fullbench.studies.disputed_and_unusable_ledger_cases import BASELINES
@@ -64,17 +65,20 @@ def power(
         vote_outlook = figures.assumed_outlook(contestants, pairs, rho)
     else:
         with store.read() as book:
-            columns = book.columns(study=book.one_study(store.study)).where(criterion=criterion)
+            criterion, columns = figures.select_criterion(
+                book.columns(study=book.one_study(store.study)), criterion, family
+            )
             judges = find_judges(book, judges or [])
             contestant_pairs = [tuple(find_contestants(book, pair)) for pair in contestant_pairs]
             useful_judges = [name for name in columns.judges() if name != PEOPLE and book.has_judged(name)]
         judge_names = judges or [judge for judge in useful_judges if judge not in BASELINES] or useful_judges
-        vote_outlook = figures.estimate_outlook(columns, judge_names, FAMILIES[FAMILIES.index(family)], rho=rho)
+        vote_outlook = figures.estimate_outlook(columns, judge_names, family, rho=rho)
     answer = figures.votes_needed_table(
         vote_outlook,
         votes=votes or (),
         width=width,
         rival_pairs=cast("list[tuple[str, str]]", contestant_pairs),
         power=chance,
+        criterion=criterion or OVERALL,
     )
     print_tables([answer], as_json=as_json, out=out)

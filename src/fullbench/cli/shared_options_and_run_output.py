@@ -127,6 +127,9 @@ VerdictsOption = Annotated[
     option("Verdicts of judges that exist already: scores or winners, with a column judge. Repeatable.", "--verdicts"),
 ]
 CriterionOption = Annotated[str, option("Criterion to judge by.")]
+VotedCriterionOption = Annotated[
+    str | None, option("Criterion of the votes. Default: overall, or the only one.", "--criterion")
+]
 TrialsOption = Annotated[int, option("Number of times that each case is judged.", min=1)]
 JudgeOption = Annotated[str, option("Judge, as KIND:NAME?OPTIONS.")]
 PageOption = Annotated[Path | None, option("File for an HTML page with tables, charts and cases.", "--report", "--out")]

@@ -39,6 +39,7 @@ from fullbench.studies import judge_contestant_and_benchmark_specs, ledger_verdi
 from fullbench.studies.engines import JobCounts
 from fullbench.studies.leaderboards.common_scale_after_judge_replacement import with_judge_changes
 from fullbench.studies.ledger_display_names_and_name_lookup import (
+    find_contestants,
     find_judges,
     find_name,
     load_display_names,
@@ -103,10 +104,8 @@ def _warn_of_failures(job_counts: Iterable[JobCounts], what: str) -> None:
             f"{count:,}: {reason}" for reason, count in counts.failures.most_common(3)
         )
         if counts.failure_count or counts.stop_reason:
-            sentence = (
-                f"{counts.name}: {counts.failure_count:,} {what} failed ({why}); the same call asks for "
-                "what is missing."
-            )
+            failed = f"{counts.name}: {counts.failure_count:,} {what} failed ({why})"
+            sentence = f"{failed}; the same call asks for what is missing."
             warnings.warn(sentence, DueWarning, stacklevel=4)  # 4: the line in the notebook
         elif counts.has_no_usable_verdict:
             kinds = ", ".join(f"{count:,} {kind}" for kind, count in counts.faults.most_common())
@@ -572,29 +571,30 @@ def report(
 
 @explain_arguments
 def card(
-    verdicts: Record | LedgerOrPath,
-    judge: str,
-    *,
-    people: str = PEOPLE,
-    seed: int = 0,
+    verdicts: Record | LedgerOrPath, judge: str, *, people: str = PEOPLE, by: Sequence[str] = (),
+    own: Sequence[str] = (), epsilon: float = 0.15, seed: int = 0,
     quiet: bool = False,  # noqa: ARG001 - as in `judge`, `run` and `report`, so that one set of options fits all
-) -> cards.Card:
+) -> cards.Card:  # fmt: skip
     """Return the card of a judge: agreement with people, biases, consistency, cost.
 
     Args:
         verdicts: A record, an open ledger, or the path of a ledger.
         judge: name of the judge, or a unique prefix of it.
         people: name under which people's votes are stored.
+        by: item tags by which agreement is split.
+        own: contestants of the judge's own family, each by its name or a unique prefix.
+        epsilon: how much worse than a person a judge may be and still replace people.
         seed: seed of resampled intervals.
         quiet: accepted as in the other functions. A card shows no progress and no warnings.
     """
     if isinstance(verdicts, Record):
         names = record_display_names(verdicts)
         name = find_name(judge, verdicts.judges, names, "judge")
-        built_card = cards.build_card(verdicts.in_canonical_order(), name, people=people, seed=seed)
-        return with_card_names(built_card, names)
-    with _open_ledger(verdicts, read_only=True) as book:
-        (name,) = find_judges(book, [judge])
-        record = ledger_verdicts_with_panels.load_record(book).in_canonical_order()
-        built_card = cards.build_card(record, name, people=people, seed=seed)
-        return with_card_names(built_card, load_display_names(book))
+        own = [find_name(one, verdicts.contestants, names, "contestant") for one in own]
+        record = verdicts.in_canonical_order()
+    else:
+        with _open_ledger(verdicts, read_only=True) as book:
+            (name,), own, names = find_judges(book, [judge]), find_contestants(book, own), load_display_names(book)
+            record = ledger_verdicts_with_panels.load_record(book).in_canonical_order()
+    return with_card_names(cards.build_card(record, name, people=people, tags=by, own_contestants=own, epsilon=epsilon,
+                                            seed=seed), names)  # fmt: skip

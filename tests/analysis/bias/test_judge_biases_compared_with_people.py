@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from fullbench import Choice, Item, Ranking, Record, Response, Score, Verdict
+from fullbench import Choice, Item, Ranking, Record, Response, Score, Verdict, card
 from fullbench.analysis.agreement.judges_with_people import compare_with_people
 from fullbench.analysis.bias.judge_biases_compared_with_people import (
     LENGTHENS,
@@ -21,6 +21,7 @@ from fullbench.analysis.bias.judge_biases_compared_with_people import (
 )
 from fullbench.core.ballot import Ballot
 from fullbench.core.case import Case
+from fullbench.errors import InputError
 from fullbench.reports.translated_tables import localise_table
 
 NAMES = ("a", "b", "c", "d")
@@ -334,3 +335,22 @@ def test_length_in_pairs_is_what_a_regression_by_hand_says(raters):
             assert "biased towards long answers" in finding.says
             points = f"{100 * finding.value.value:+.0f} points"
             assert points in finding.says
+
+
+def test_a_card_in_python_takes_the_judges_own_family_by_prefix():
+    rng = np.random.default_rng(3)
+    verdicts = []
+    for number in range(40):
+        for name in ("ours-1", "ours-2", "theirs"):
+            worth = rng.normal()
+            for judge, rater in (("human", "ann"), ("human", "bob"), ("j", "")):
+                love = 1.5 * (judge == "j" and name != "theirs")
+                mark = float(np.clip(np.rint(3 + worth + love + 0.3 * rng.normal()), 1, 5))
+                case = (f"{number}/{name}", judge, f"i{number}", (name,), "score:1-5")
+                verdicts.append(Verdict(*case, marks=(mark,), rater=rater))
+    record = Record(tuple(verdicts))
+    assert "its own" not in str(card(record, "j").lead)
+    assert "prefers its own family" in str(card(record, "j", own=["ours-1", "ours-2"]).lead)
+    assert "its own" not in str(card(record, "j", own=["ours-1", "ours-2", "th"]).lead)
+    with pytest.raises(InputError, match="may be several contestants: ours-1, ours-2"):
+        card(record, "j", own=["ours"])

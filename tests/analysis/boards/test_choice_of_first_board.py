@@ -85,7 +85,7 @@ def test_one_contestant_without_votes_is_enough_for_another_first_board():
 
 
 @pytest.mark.parametrize(
-    ("chance", "said"), [(0.5, "are a random draw"), (None, "How they were chosen is not recorded")]
+    ("chance", "said"), [(0.5, "a random sample, as recorded"), (None, "How it was drawn is not recorded")]
 )
 def test_every_corrected_board_says_how_its_pairs_were_chosen(chance, said):
     for board in corrected_boards(Record(tuple(votes_and_verdicts(0.5, chance)))):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from fullbench import Case, Choice, Item, Ledger, Response, Verdict
+from fullbench import Case, Choice, Item, Ledger, Response, Score, Verdict
 from fullbench.cli.all_commands import app
 from fullbench.stats.people.power_analysis import Votes, explained_share
 from fullbench.stats.ratings.corrected_ratings import corrected_ratings
@@ -89,7 +89,7 @@ def test_the_command_answers_before_and_after_the_first_votes(tmp_path, monkeypa
     )
     # Four equal models, six pairs: a vote on a pair has the information 1/4; the covariance by hand.
     spread = POINTS**2 * np.linalg.pinv((4 * np.eye(4) - np.ones((4, 4))) / 6 / 4)
-    alone, helped, saved = table["votes to ±30 points for everybody"]
+    alone, helped, saved = table["votes to ±30 points for all contestants"]
     need = 1.959964**2 * spread[0, 0] / 900
     assert alone == np.ceil(need)
     room = 900 / 1.959964**2 - spread[0, 0] * 0.36 / 4000
@@ -114,7 +114,7 @@ def test_the_command_answers_before_and_after_the_first_votes(tmp_path, monkeypa
     (table,) = json.loads(seen_now)
     assert table["notes"][0] == "From 90 votes and 600 pairs that judges judged."
     answers = cells(seen_now)
-    alone, helped, saved = answers["votes to ±40 points for everybody"]
+    alone, helped, saved = answers["votes to ±40 points for all contestants"]
     assert helped < alone
     assert saved > 0.1
     (separate,) = [value for key, value in answers.items() if key.startswith("votes to separate alpha and 伽马")]
@@ -122,3 +122,56 @@ def test_the_command_answers_before_and_after_the_first_votes(tmp_path, monkeypa
     wrong = CliRunner().invoke(app, ["power", "--between", "alpha"])
     assert wrong.exit_code != 0
     assert "ONE,OTHER" in str(wrong.exception)
+
+
+def ledger_of_criteria(path, criteria, *, marked=""):
+    """Pairs by each criterion, other winners by the second one, and marks by the criterion `marked`."""
+    draw = random.Random(4)
+    with Ledger(path) as ledger:
+        for number in range(60):
+            item = Item.ask(f"q{number}", "?")
+            pair = tuple(Response.say(item.id, name, name) for name in ("alpha", "beta"))
+            for place, criterion in enumerate(criteria):
+                case = Case(item, pair, Choice(tie=False), criterion=criterion)
+                win = (draw.random() < 0.8) != bool(place)
+                for judge, rater in (("judge", ""), ("human", "安"))[: 2 if number < 50 else 1]:
+                    marks = (1.0, 0.0) if win else (0.0, 1.0)
+                    ledger.add(case, Verdict.from_case(case, judge, marks, rater=rater))
+            if marked:
+                case = Case(item, pair[:1], Score(1, 5), criterion=marked)
+                ledger.add(case, Verdict.from_case(case, "judge", (3.0,)))
+    return path
+
+
+def refusal(*words) -> str:
+    done = CliRunner().invoke(app, [*map(str, words)])
+    assert done.exit_code != 0
+    return str(done.exception)
+
+
+def test_power_and_next_pairs_name_the_criterion_that_they_use(tmp_path):
+    two = ledger_of_criteria(tmp_path / "two.ledger", ("clear", "true"), marked="style")
+    asked = ("power", "--ledger", two, "--between", "alpha,beta")
+    assert refusal(*asked) == "The verdicts have 2 criteria: clear, true. Choose one with --criterion."
+    gaps = {}
+    for criterion in ("clear", "true"):
+        (table,) = json.loads(stdout_of(*asked, "--criterion", criterion, "--json"))
+        assert table["title"] == f"How many votes are needed on {criterion}"
+        assert table["notes"][0] == "From 50 votes and 60 pairs that judges judged."
+        (question,) = [row[0] for row in table["rows"] if row[0].startswith("votes to separate")]
+        gaps[criterion] = question
+    assert gaps["clear"] != gaps["true"]
+    assert refusal(*asked, "--criterion", "style") == (
+        "There are no verdicts of kind 'pair' on criterion 'style'. There are verdicts on clear (pair), style (score), "
+        "true (pair). Choose with --criterion and --family."
+    )
+    one = ledger_of_criteria(tmp_path / "one.ledger", ("clear",))
+    (table,) = json.loads(stdout_of("power", "--ledger", one, "--json"))
+    assert table["title"] == "How many votes are needed on clear"
+    both = ledger_of_criteria(tmp_path / "both.ledger", ("overall", "clear"))
+    (table,) = json.loads(stdout_of("power", "--ledger", both, "--json"))
+    assert table["title"] == "How many votes are needed"
+    asked = tmp_path / "ask.jsonl"
+    assert "2 criteria: clear, true" in refusal("people", "next", "--ledger", two, "--to", asked)
+    stdout_of("people", "next", "--ledger", one, "--to", asked)
+    assert [json.loads(line)["criterion"] for line in asked.read_text().splitlines()] == ["clear"] * 10

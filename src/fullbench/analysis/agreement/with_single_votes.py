@@ -76,6 +76,15 @@ def _votes_by_response_set(comparison: PeopleComparison) -> _Votes:
     return {place: set_votes for place, set_votes in votes.items() if len(set_votes) > 1}
 
 
+def most_common_vote_share(votes: Sequence[object]) -> float:
+    """Return the share of votes that the most common vote has: the agreement of the best possible judge.
+
+    >>> most_common_vote_share(["a", "a", "b"])
+    0.6666666666666666
+    """
+    return max(Counter(votes).values()) / len(votes)
+
+
 def equal_vote_share(votes: Sequence[object]) -> float:
     """Return the share of vote pairs that are equal.
 
@@ -96,13 +105,18 @@ def agreement_of_people(vote_lists: Sequence[Sequence[object]], items: Sequence[
 
 
 def _agreement_cells(same_votes: Mapping[ResponseSetKey, Sequence[float]], votes: _Votes) -> list[Cell]:
-    """Several verdicts of the judge on a set of responses count by their mean."""
+    """Several verdicts of the judge on a set of responses count by their mean.
+
+    Given the votes, the difference ends at a judge that never agrees, and at one with the most common vote everywhere.
+    """
     ours = np.array([fmean(shares) for shares in same_votes.values()])
     theirs = np.array([equal_vote_share(votes[place]) for place in same_votes])
+    best = np.array([most_common_vote_share(votes[place]) for place in same_votes])
+    ends = -float(theirs.mean()), float((best - theirs).mean())
     items = [item for item, *_ in same_votes]
     _, item = np.unique(items, return_inverse=True)
     return [
         item_clustered_means_and_shares.share_estimate(ours, item),
         agreement_of_people([votes[place] for place in same_votes], items),
-        item_clustered_means_and_shares.difference_estimate(ours - theirs, item, (-1.0, 1.0)),
+        item_clustered_means_and_shares.difference_between_ends(ours - theirs, item, ends),
     ]

@@ -35,6 +35,7 @@ from fullbench.analysis.people.paired_verdicts_and_votes import (
 from fullbench.analysis.people.voted_rows_check import (
     CaseFacts,
     VotedRowsCheck,
+    check_marked_responses,
     check_voted_rows,
     selection_note,
 )
@@ -291,16 +292,21 @@ def _corrected_board(
     lines: list[Line] = []
     notes: list[str] = []
     few_votes: dict[str, int] = {}
-    check = VotedRowsCheck()
+    ballots = paired_verdicts_and_votes.people_ballots(part, people) if key.family == "score" else []
+    marks_by_ballot = {
+        ballot: paired_verdicts_and_votes.paired_marks(part, judges, people, ballot, rule) for ballot in ballots
+    }
+    items = part.names["item"]
+    check = (
+        check_marked_responses(list(marks_by_ballot.values()), votes, names, items, facts) if ballots
+        else check_voted_rows(votes, names, items, facts)
+    )  # fmt: skip
     if votes.vote_count:
-        check = check_voted_rows(votes, names, part.names["item"], facts)
         lines += _rating_lines(votes, names, check, judges, notes=notes, few_votes=few_votes)
         lines += _win_rate_lines(votes, names)
-    if key.family == "score":
-        for ballot in paired_verdicts_and_votes.people_ballots(part, people):
-            mark_votes = paired_verdicts_and_votes.paired_marks(part, judges, people, ballot, rule)
-            votes = votes if votes.vote_count else mark_votes
-            lines += _mean_lines(mark_votes, names, ballot, few_votes)
+    for ballot, mark_votes in marks_by_ballot.items():
+        votes = votes if votes.vote_count else mark_votes
+        lines += _mean_lines(mark_votes, names, ballot, few_votes)
     if not lines and not few_votes:
         return None
     few_note = (
@@ -317,8 +323,10 @@ def _corrected_board(
             won = {line.contestant: line.corrected_estimate for line in lines if line.metric == MATCHES_WON}
             notes += unusable_notes(verdicts, won, {})
     notes += [Note("corrected.trials", n=trials)] if trials > 1 else []
+    is_reweighted = any(line.reweighted is not None for line in lines)
     all_notes = [
-        *_summary_notes(votes, key, lines, rule), *few_note, *check.notes(), *notes, *_left_out_notes(votes),
+        *_summary_notes(votes, key, lines, rule), *few_note, *check.notes(is_reweighted=is_reweighted), *notes,
+        *_left_out_notes(votes),
     ]  # fmt: skip
     return CorrectedBoard(
         key, tuple(judges), tuple(lines), votes, tuple(all_notes), tuple(few_votes.items()), rule, unusable

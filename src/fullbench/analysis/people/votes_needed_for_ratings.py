@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from fullbench.analysis.people import paired_verdicts_and_votes
+from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL, scope_suffix, title_with_scope
 from fullbench.columns.verdict_columns import Columns, Family
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.table import Cell, Table
@@ -76,13 +77,36 @@ def assumed_outlook(contestants: int, pool: int, rho: float) -> Outlook:
     )
 
 
+def select_criterion(columns: Columns, criterion: str | None, family: Family) -> tuple[str, Columns]:
+    """Return the criterion to plan votes for, and its verdicts.
+
+    Without a name it is the default criterion if it has verdicts of this family, else the only one that has some.
+    """
+    families_by_criterion: dict[str, list[str]] = {}
+    for (name, kind), _ in columns.rows(columns.fault < 0).by("criterion", "family"):
+        families_by_criterion.setdefault(str(name), []).append(str(kind))
+    compared = [name for name, kinds in families_by_criterion.items() if family in kinds]
+    if criterion is None and len(compared) > 1 and OVERALL not in compared:
+        raise InputError(
+            f"The verdicts have {len(compared)} criteria: {', '.join(compared)}. Choose one with --criterion."
+        )
+    chosen = criterion or (compared[0] if len(compared) == 1 else OVERALL)
+    if families_by_criterion and chosen not in compared:
+        known = ", ".join(f"{name} ({', '.join(kinds)})" for name, kinds in families_by_criterion.items())
+        raise InputError(
+            f"There are no verdicts of kind {family!r} on criterion {chosen!r}. There are verdicts on {known}. "
+            "Choose with --criterion and --family."
+        )
+    return chosen, columns.where(criterion=chosen)
+
+
 def estimate_outlook(
     columns: Columns, judges: Sequence[str], family: Family, *, rho: float = 0.5, people: str = PEOPLE
 ) -> Outlook:
     """Estimate the outlook from verdicts of one study and criterion, and from people's votes if there are enough."""
     votes = paired_verdicts_and_votes.paired_outcomes(columns, judges, people, family)
     if not len(votes):
-        raise InputError(f"no two responses were compared by {', '.join(judges) or 'any judge'}")
+        raise InputError(f"No two responses were compared by {', '.join(judges) or 'any judge'}.")
     codes, where = np.unique(np.concatenate(votes.sides), return_inverse=True)
     first_codes, second_codes = where[: len(votes)], where[len(votes) :]
     size = len(codes)
@@ -149,8 +173,9 @@ def votes_needed_table(
     width: float | None = None,
     rival_pairs: Sequence[tuple[str, str]] = (),
     power: float = 0.8,
+    criterion: str = OVERALL,
 ) -> Table:
-    """Return the votes needed without the judge and with it, and the share saved."""
+    """Return the votes needed without the judge and with it, and the share saved; the title names the criterion."""
     rows: list[list[Cell]] = []
     size = len(vote_outlook.names)
     pairs = list(combinations(range(size), 2))
@@ -186,8 +211,8 @@ def votes_needed_table(
     if vote_outlook.cast:
         notes.append(Note("power.cast", n=vote_outlook.cast))
     heads = table_columns("question", "unit", "without the judge", "with the judge", "votes saved")
-    title = Note("power.title")
-    return Table("power", title, heads, rows, notes, {"power": power})
+    title = title_with_scope(Note("power.title"), scope_suffix("", criterion))
+    return Table("power", title, heads, rows, notes, {"power": power, "criterion": criterion})
 
 
 def _votes_without_and_with_judge(

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,6 +40,9 @@ FROM_ZERO: Scale = (0.0, math.inf)
 """Scale of values that cannot be negative, such as errors and prices."""
 # a spread below this part of the value is rounding error
 _ROUNDING = 1e-9
+# Items at the end of the scale that `mean_with_unseen_item` adds. With 0.2, intervals held the truth in 91 to 93 % of
+# simulations with 12 items of which 20 % were all wrong; with 0.25, in 94 %.
+_UNSEEN_ITEM = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +207,48 @@ def mean_spread(totals: Floats, sizes: Floats) -> tuple[float, Spread]:
         raise Undefined(Note("undefined.an-interval-over-clusters-needs"))
     value = float(totals.sum()) / n
     return value, Spread.from_moves((totals - value * sizes) / (n - sizes))
+
+
+def mean_with_unseen_item(
+    totals: Floats, sizes: Floats, ends: Scale, *, within: Scale | None = None, level: float = 0.95
+) -> Estimate:
+    """Return a mean whose interval allows for kinds of items that a small sample may lack.
+
+    A judge may be right on most items and wrong on all rows of a few. A sample without one of these has a small spread
+    that says nothing about them. So each end of the interval is that of the sample and a quarter of an item at this
+    end of the scale, after the pseudo-observations of Agresti and Coull (1998, doi:10.2307/2685469). The p-value of
+    "the true mean is 0" agrees with the interval.
+
+    Args:
+        totals: Sum of the rows of each cluster.
+        sizes: Number of rows of each cluster.
+        ends: Least and greatest value that a cluster can have.
+        within: Scale of the mean, if it is wider than `ends`.
+        level: Confidence level.
+
+    >>> print(mean_with_unseen_item(np.array([0.1, 0.0, 0.2, 0.1, 0.1, 0.1]), np.ones(6), (-0.6, 0.2)))
+    0.100 [-0.098, 0.172] n=6
+    """
+    value, spread = mean_spread(totals, sizes)
+    rows = round(float(sizes.sum()))
+    if spread.variance <= (_ROUNDING * max(1.0, abs(value))) ** 2:
+        return replace(estimate_around(value, rows, spread, within=ends, level=level), p=p_of_zero(value, spread))
+    count = len(sizes)
+    values, shares = totals / sizes, sizes / sizes.mean() / (count + _UNSEEN_ITEM)
+    added_share = _UNSEEN_ITEM / (count + _UNSEEN_ITEM)
+    reach = student_quantile(spread.freedom, (1 + level) / 2)
+
+    def mean_and_error(end: float) -> tuple[float, float]:
+        mean = float(shares @ values) + added_share * end
+        squares = float(shares**2 @ (values - mean) ** 2) + added_share / count * (end - mean) ** 2
+        return mean, (squares * count / (count - 1)) ** 0.5
+
+    (low_mean, low_error), (high_mean, high_error) = map(mean_and_error, ends)
+    least, most = within or ends
+    low, high = min(value, low_mean - reach * low_error), max(value, high_mean + reach * high_error)
+    mean, error = (low_mean, low_error) if value > 0 else (high_mean, high_error)
+    p = student_tails(spread.freedom, abs(mean) / error) if mean * value > 0 else 1.0
+    return Estimate(value, max(least, low), min(most, high), rows, level, METHOD, p=p, units=spread.units)
 
 
 def cluster_mean(totals: Floats, sizes: Floats, *, within: Scale | None = None, level: float = 0.95) -> Estimate:

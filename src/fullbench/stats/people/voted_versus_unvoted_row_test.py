@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.stats.array_checks import Bools, Floats, label_codes
+from fullbench.stats.intervals.normal_and_t_quantiles import student_tails
 from fullbench.stats.paired_comparison_and_test_corrections import holm_correction
 
 Name = TypeVar("Name", bound=Hashable)
@@ -79,7 +80,9 @@ def differing_variables(
             continue
         voted, unvoted = values[is_known & is_voted], values[is_known & ~is_voted]
         if len(voted) and len(unvoted):
-            p = _p_value(sums, len(np.unique(place[is_known & is_voted])))
+            clusters = min(len(np.unique(place[is_known & side])) for side in (is_voted, ~is_voted))
+            known_share = float(is_voted[is_known].mean())
+            p = _p_value(sums, clusters, known_share * (1 - known_share) * length**2)
             differences.append(RowDifference(name, float(voted.mean()), float(unvoted.mean()), p))
     adjusted = holm_correction([difference.p for difference in differences], level=level)
     flagged = [
@@ -90,19 +93,21 @@ def differing_variables(
     return sorted(flagged, key=lambda difference: difference.p)
 
 
-def _p_value(sums: Floats, voted_clusters: int) -> float:
-    """Return the two-sided p-value of "the sums of clusters have mean zero", with Student's distribution.
+def _p_value(sums: Floats, fewest: int, independent: float) -> float:
+    """Return the two-sided p-value of "the sums of clusters have mean zero": the larger one of two tests.
 
-    Degrees of freedom are fewer if few items have votes, or carry most of the variance (Satterthwaite).
+    The first is Student's on the sums. Its degrees of freedom are fewer if only few items (`fewest`) have votes, or
+    rows without one, or if few items carry most of the variance (Satterthwaite). The second has the variance of rows
+    drawn one by one (`independent`). If chance left out no row of a contestant, the sums hardly differ, and only the
+    second test knows that.
     """
-    from scipy.special import stdtr
-
     count = len(sums)
     squares = (sums - sums.mean()) ** 2
-    total = float(squares.sum())
-    units = min(float(count), float(voted_clusters), 3 * total**2 / max(float((squares**2).sum()), 1e-300))
-    statistic = abs(float(sums.sum())) / math.sqrt(max(total, 1e-300) * count / (count - 1))
-    return float(2 * stdtr(max(1.0, units - 1), -statistic))
+    total, gap = float(squares.sum()), abs(float(sums.sum()))
+    units = min(float(count), float(fewest), 3 * total**2 / max(float((squares**2).sum()), 1e-300))
+    statistic = gap / math.sqrt(max(total, 1e-300) * count / (count - 1))
+    by_items = student_tails(max(1.0, units - 1), statistic)
+    return max(by_items, math.erfc(gap / math.sqrt(2 * max(independent, 1e-300))))
 
 
 def stratified_chances(is_voted: Bools, variables: Sequence[Floats]) -> Floats | None:
