@@ -284,3 +284,38 @@ def test_copies_lakes_and_exclusions_keep_the_frames_with_their_videos(cli, tmp_
     kept = pictures("part.ledger")
     assert video not in kept
     assert len(kept) == 1 + 3  # the moving picture and its frames
+
+
+def test_judges_without_media_get_captions_or_a_word_in_their_place_and_native_prompts_are_shown(cli, tmp_path, clips):
+    rows = [{"id": "walk", "question": "What happens?", "video": "clips/walk.mp4", "captions": ["A person walks."]}]
+    write_rows(tmp_path / "items.jsonl", rows)
+    write_rows(tmp_path / "answers.jsonl", [{"item": "walk", "model": "m", "text": "x"}])
+    specs = ("openai:told@{url}/v1?picture_mode=described", "openai:blind@{url}/v1?picture_mode=none",
+             "vllm:native@{url}/v1?mode=steps&video=native")  # fmt: skip
+    with RecordingServer(lambda text: "[[4]]") as server:
+        code, _, err = cli(
+            "judge", "--items", "items.jsonl", "--responses", "answers.jsonl", "--quiet", "--ballot", "score:1-5",
+            *judge_words(server, *specs),
+        )  # fmt: skip
+        assert code == 0, err
+        words = {body["model"]: str(body["messages"]) for body in reversed(server.sent_to("completions"))}
+    assert "[video 1, which you are not shown: A person walks.]" in words["told"]
+    assert "[video 1, which you are not shown]" in words["blind"]
+    assert "A person walks" not in words["blind"]
+    assert "every video" in words["native"]
+    assert "every picture" not in words["native"]
+    code, out, err = cli("show", "walk", "--judge", "native")
+    assert code == 0, err
+    digest = hashlib.sha256((clips / "walk.mp4").read_bytes()).hexdigest()
+    assert f"<video {digest}>" in out.partition("what was sent:")[2]
+
+
+def test_a_run_says_that_a_moving_picture_is_sent_as_one_still(cli, tmp_path, clips):
+    command = ["judge", "--items", "clips", "--question", "?", "--responses", "answers.jsonl", "--ballot", "score:1-5"]
+    with RecordingServer(lambda text: "[[4]]") as server:
+        _, _, err = cli(*command, *judge_words(server, "openai:plain@{url}/v1"))
+        _, _, moving = cli(*command, *judge_words(server, "openai:plain@{url}/v1?frames=2"))
+    assert "The items have moving pictures (the first is item 'blink'). One still of each is sent to" in " ".join(
+        err.split()
+    )
+    assert "moving pictures" not in moving

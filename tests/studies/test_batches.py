@@ -533,3 +533,28 @@ def test_a_judge_that_answers_first_gets_its_answers_in_a_batch_before_the_verdi
     assert len({verdict.exchanges[0].id for verdict in given}) == ITEMS
     with Ledger(filed.ledger, read_only=True) as ledger:
         assert ledger.study_cost(ledger.study) == pytest.approx((ITEMS + CASES) * 0.5 * (1000 * 2 + 100 * 10) / 1e6)
+
+
+def test_a_batch_has_the_frames_that_a_live_call_sends_and_stores_them(folder, monkeypatch):
+    from tests.support.media_files import colour_frames, write_gif
+
+    monkeypatch.setenv("FULLBENCH_CACHE", str(folder / "cache"))
+    write_gif(folder / "cat.gif", colour_frames(3))
+    (folder / "items.jsonl").write_text(json.dumps({"id": "i0", "question": "What happens?", "video": "cat.gif"}))
+    answers = [json.dumps({"item": "i0", "contestant": name, "text": name}) for name in "ab"]
+    (folder / "answers.jsonl").write_text("\n".join(answers))
+    with BatchService() as service:
+        filed = study(folder, spec(service, frames=2))
+        with rounds(filed) as made:
+            (batch,) = made.write(rate=0.5).batches
+        parts = json.loads(lines_of(batch)[0])["body"]["messages"][-1]["content"]
+        assert [part["type"] for part in parts].count("image_url") == 2
+        once(filed)
+        with rounds(filed) as made:
+            assert made.collect().settled_count == 2
+    with Ledger(filed.ledger, read_only=True) as ledger:
+        assert list(ledger.verify()) == []
+        (sent, _) = [call.sent for verdict in ledger.verdicts() for call in verdict.exchanges]
+        frames = [part for turn in json.loads(sent)["turns"] for part in turn["parts"] if isinstance(part, dict)]
+        assert [part["place"] for part in frames] == ["0.0 s", "1.0 s"]
+        assert all(ledger.picture(part["picture"]).data() for part in frames)

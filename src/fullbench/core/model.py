@@ -13,6 +13,7 @@ from fullbench.core.item import Part, Turn, parts_content
 from fullbench.core.json_digests_and_cached_properties import digest, once
 from fullbench.core.model_call import NOTHING, Call, FailureKind, Usage
 from fullbench.core.picture import Frame, Picture
+from fullbench.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -152,10 +153,20 @@ def media_kinds(model: Model) -> frozenset[str]:
 
 
 def prepare_prompt(model: Model, prompt: Prompt) -> Prompt:
-    """Return the prompt as the model sends it, by its method `prepare`: frames may take the place of a video."""
+    """Return the prompt as the model sends it, by its method `prepare`: frames may take the place of a video.
+
+    Raises `InputError` if the model takes no media of some kind, or if a file cannot be decoded.
+    """
     prepare = getattr(model, "prepare", None)
-    prepared: Prompt = prompt if prepare is None else prepare(prompt)
-    return prepared
+    if prepare is not None:
+        prepared: Prompt = prepare(prompt)
+        return prepared
+    kinds = media_kinds(model)
+    for turn in prompt.turns:
+        for part in turn.media:
+            if part.kind not in kinds:
+                raise InputError(f"{model.name} does not take a {part.noun}")
+    return prompt
 
 
 def draws_pictures(model: Model) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fullbench.core.item import Item, Turn, separate_texts
 from fullbench.core.json_digests_and_cached_properties import digest
-from fullbench.core.model import Model, Prompt, Reply
+from fullbench.core.model import Model, Prompt, Reply, media_kinds, prepare_prompt
 from fullbench.judges.item_layout_in_prompt import layout_digest
 from fullbench.judges.prompt_templates import Template
 
@@ -43,13 +43,23 @@ class PromptedContestant:
         """Return the device of the wrapped model."""
         return str(getattr(self.model, "device", "cpu"))
 
+    @property
+    def media_kinds(self) -> frozenset[str]:
+        return media_kinds(self.model)
+
+    def prepare(self, prompt: Prompt) -> Prompt:
+        """Return the prompt unchanged, or raise `InputError` if the model cannot be sent its media."""
+        prepare_prompt(self.model, prompt)
+        return prompt
+
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
         """Yield the model's replies to the questions in the template."""
-        return self.model.answer(map(self._fill_template, prompts))
+        return self.model.answer(prepare_prompt(self.model, self._fill_template(prompt)) for prompt in prompts)
 
     def _fill_template(self, prompt: Prompt) -> Prompt:
         *before, last = prompt.turns
-        is_in_place = Item("", (last,)).is_interleaved or "pictures" not in self.template.slots
+        has_other_media = len(last.media) > len(last.pictures)
+        is_in_place = Item("", (last,)).is_interleaved or "pictures" not in self.template.slots or has_other_media
         template_turns = self.template.fill(
             {
                 "pictures": () if is_in_place else last.pictures,

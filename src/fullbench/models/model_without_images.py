@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from fullbench.core.item import Turn
+from fullbench.core.media import KINDS
 from fullbench.core.model import Model, Prompt, Reply, as_judge
-from fullbench.core.picture import Picture
 from fullbench.plugin_specs import inner_model
 
 
@@ -17,6 +17,9 @@ class ModelWithoutImages:
     """A model called without the pictures: a control that shows what the text alone gives away."""
 
     model: Model
+
+    media_kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
+    """It takes all kinds, and sends none."""
 
     @property
     def name(self) -> str:
@@ -44,7 +47,7 @@ class ModelWithoutImages:
 
 
 def _without_pictures(prompt: Prompt) -> Prompt:
-    texts = [tuple(part for part in turn.parts if not isinstance(part, Picture)) or ("",) for turn in prompt.turns]
+    texts = [tuple(part for part in turn.parts if isinstance(part, str)) or ("",) for turn in prompt.turns]
     return replace(prompt, turns=tuple(Turn(turn.role, text) for turn, text in zip(prompt.turns, texts, strict=True)))
 
 

@@ -57,6 +57,14 @@ class BatchFileModel:
     def takes_schemas(self) -> bool:
         return self.inner.takes_schemas
 
+    @property
+    def media_kinds(self) -> frozenset[str]:
+        return self.inner.media_kinds
+
+    def prepare(self, prompt: Prompt) -> Prompt:
+        """Return the prompt as the model sends it."""
+        return self.inner.prepare(prompt)
+
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
         """Yield the replies that exist. Other prompts are written as requests or wait, without an outcome."""
         for prompt in prompts:

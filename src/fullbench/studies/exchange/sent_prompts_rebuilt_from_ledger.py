@@ -31,6 +31,8 @@ class _SilentModel:
     takes_schemas: bool = True
     price: tuple[float, float] | None = None
 
+    media_kinds = frozenset(KINDS)
+
     @property
     def settings(self) -> Mapping[str, Any]:
         return {}

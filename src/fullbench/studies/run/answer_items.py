@@ -15,7 +15,7 @@ from fullbench.core.dialogue_turn_answers_and_criteria import (
     turns_to_answer,
 )
 from fullbench.core.item import Item, Part, Turn, separate_texts
-from fullbench.core.model import Model, Prompt, Reply, prepare_prompt
+from fullbench.core.model import Model, Prompt, Reply, media_kinds, prepare_prompt
 from fullbench.core.model_call import NOTHING, Call, FailureKind, Usage
 from fullbench.core.response import Response
 from fullbench.core.verdict import Failure
@@ -264,6 +264,10 @@ class _LedgerModel:
     @property
     def price(self) -> tuple[float, float] | None:
         return self.model.price
+
+    @property
+    def media_kinds(self) -> frozenset[str]:
+        return media_kinds(self.model)
 
 
 @dataclass(frozen=True)

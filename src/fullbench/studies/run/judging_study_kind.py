@@ -46,7 +46,7 @@ from fullbench.studies.run.cases_per_judge_and_case_file import (
     select_cases,
 )
 from fullbench.studies.run.contestant_facts_reader import read_contestant_facts
-from fullbench.studies.run.missing_pictures import note_missing_pictures
+from fullbench.studies.run.missing_pictures import moving_picture_messages, note_missing_pictures
 from fullbench.studies.run.paper_protocol import (
     follows_paper,
     orders_of_study,
@@ -157,6 +157,7 @@ class StudyRun(BaseRun):
         self.about = {} if study.about is None else read_contestant_facts(study.about)
         dropped_notes = [str(panels_and_cascades.dropped_views_note(self.dropped_views))] if self.dropped_views else []
         self.messages = [*inputs.messages, *dropped_notes, *self.messages]
+        self.messages += moving_picture_messages(self.items, self.contestants, self.judges)
         self.selected_response_sets: frozenset[ResponseSet] | None = None
         if study.cases is not None:
             self.selected_response_sets = read_response_sets(study.cases)

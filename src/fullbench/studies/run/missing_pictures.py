@@ -1,14 +1,16 @@
-"""Checks for missing pictures: refuse calls that need them, and count them in tables."""
+"""Checks for missing and moving pictures: refuse calls that lack them, count them, and say what is sent."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from fullbench.core.case import Case
 from fullbench.core.item import WITHOUT_PICTURES, Item
-from fullbench.core.judge import Judge, kind_of
+from fullbench.core.judge import Judge, kind_of, models_of
+from fullbench.core.media import MOVING_PICTURE_TYPES
 from fullbench.core.model import Model
 from fullbench.core.table import Table
 from fullbench.core.translatable_note import Note
@@ -59,6 +61,33 @@ def _refuse_missing_captions(items: Sequence[Item], judges: Sequence[Judge]) -> 
             "(prompt_style=with-picture or "
             "picture_mode=image in its spec)"
         )
+
+
+_LOOKED_AT = 200
+"""GIF and WebP pictures that are opened to see whether they move; a study may have 100,000."""
+
+
+def moving_picture_messages(
+    items: Iterable[Item], contestants: Sequence[Model], judges: Sequence[Judge]
+) -> Iterator[str]:
+    """Yield a sentence if an item has a moving GIF or WebP, and models get one still of it."""
+    models = [*contestants, *(model for judge in judges if uses_pictures(judge) for model in models_of(judge) or ())]
+    names = [model.name for model in models if not getattr(getattr(model, "sampling", None), "moves", False)]
+    candidates = (
+        (item, picture) for item in items for picture in item.pictures if picture.media_type in MOVING_PICTURE_TYPES
+    )
+    if not names:
+        return
+    from fullbench.models.wire.video_frames_and_document_pages import picture_moves
+
+    for item, picture in islice(candidates, _LOOKED_AT):
+        if picture_moves(picture):
+            names_text = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+            yield (
+                f"The items have moving pictures (the first is item {item.id!r}). One still of each is sent to "
+                f"{names_text}. Add frames=16 to a spec to send frames."
+            )
+            return
 
 
 def note_missing_pictures(
