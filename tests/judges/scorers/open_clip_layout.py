@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import torch
-from torch import nn
+from tests.judges.scorers import models
+
+torch = models.torch
+nn = torch.nn
 
 
 class Block(nn.Module):

@@ -38,6 +38,7 @@ from fullbench.judges.scorers.decoding_processes import DecodingProcesses
 from fullbench.judges.scorers.safe_picture_decoding import UnscorableAmong, decode_picture
 from fullbench.judges.scorers.scorer_judge import Span
 from fullbench.models.local.quick_weights_fingerprint import weights_fingerprint
+from fullbench.models.local.transformers_model import refuse_missing_gpu
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -314,6 +315,7 @@ class TorchScorer(ABC):
             device, precision = self._device_and_precision()
             with require_extra(f"the judge {self.name}", "local"):
                 import torch
+            refuse_missing_gpu(device, self.name)
             self._torch_device, self._torch_dtype = torch.device(device), getattr(torch, precision)
             try:
                 model = self._open_model(device, self._torch_dtype)

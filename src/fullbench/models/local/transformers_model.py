@@ -168,11 +168,21 @@ def resolve_device_and_precision(device: str, precision: str, what: str) -> tupl
     """Return device and precision, with `auto` resolved for this machine."""
     with require_extra(what, "local"):
         import torch
+    refuse_missing_gpu(device, what)
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     if precision == "auto":
         precision = "bfloat16" if device.startswith("cuda") and torch.cuda.is_bf16_supported() else "float32"
     return device, precision
+
+
+def refuse_missing_gpu(device: str, what: str) -> None:
+    """Raise `InputError` if a device such as `cuda` or `cuda:1` is not on this machine."""
+    import torch
+
+    kind, _, number = device.partition(":")
+    if kind == "cuda" and int(number or 0) >= torch.cuda.device_count():
+        raise InputError(f"{what}: torch finds no GPU {device!r} here; leave the device out or use cpu")
 
 
 def load_pretrained(source: str, kind: str, precision: str, **model_options: Any) -> tuple[Any, Any]:

@@ -23,7 +23,7 @@ from fullbench.training.critic.data.scored_answers import ScoredAnswer
 from fullbench.training.critic.fit.objectives import PreferenceObjective, ScoreObjective, TokenObjective
 from fullbench.training.critic.fit.training_loop import Loop
 from fullbench.training.critic.training_settings import Settings
-from tests.support.commands import call
+from tests.support.commands import call, write_rows
 from tests.support.ports import free_port
 from tests.training.critic import tiny
 from tests.training.critic.making import files, options
@@ -370,9 +370,25 @@ def test_a_folder_keeps_one_run(tmp_path):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
-def test_a_gpu_that_is_not_there_is_refused(base, tmp_path, capsys):
+def test_a_gpu_that_is_not_there_is_refused(base, tmp_path):
     made = files(tmp_path)
     command = ["critic", "train", *PLAIN, *options(made), "--base", str(base), "--device", "cuda"]
     code, done = call(*command, "--out", tmp_path / "c")
     assert code == 2
-    assert "torch finds no GPU here for --device cuda; leave the option out or use --device cpu" in done.output
+    assert "critic train: torch finds no GPU 'cuda' here; leave the device out or use cpu" in done.output
+    from tests.judges.scorers import making, models
+
+    models.clip(tmp_path / "clip")
+    for seed, name in enumerate("ab"):
+        (tmp_path / f"{name}.png").write_bytes(making.encoded(making.texture(seed)))
+    write_rows(tmp_path / "q.jsonl", [{"id": "q", "question": "a red cat"}])
+    write_rows(
+        tmp_path / "drawn.jsonl", [{"item": "q", "contestant": name, "pictures": [f"{name}.png"]} for name in "ab"]
+    )
+    write_rows(tmp_path / "said.jsonl", [{"item": "q", "contestant": name, "text": name} for name in "ab"])
+    for answers, judge in (("drawn", f"clip:{tmp_path / 'clip'}"), ("said", f"local:{base}")):
+        words = ("judge", "--items", tmp_path / "q.jsonl", "--responses", tmp_path / f"{answers}.jsonl")
+        more = ("--ballot", "choice", "--ledger", tmp_path / f"{answers}.ledger")
+        code, done = call(*words, *more, "--judge", f"{judge}?device=cuda:1")
+        assert code == 2
+        assert "torch finds no GPU 'cuda:1' here; leave the device out or use cpu" in done.output

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fullbench.errors import InputError
+from fullbench.models.local.transformers_model import refuse_missing_gpu
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,7 @@ class Processes:
 
         rank, world = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
         has_gpu = torch.cuda.is_available()
-        if device.startswith("cuda") and not has_gpu:
-            raise InputError(
-                f"torch finds no GPU here for --device {device}; leave the option out, or use --device cpu"
-            )
+        refuse_missing_gpu(device, "critic train")
         if device == "cuda" or (device == "auto" and has_gpu):  # each process of a machine has a GPU of its own
             device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
         elif device == "auto":
