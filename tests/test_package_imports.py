@@ -40,7 +40,7 @@ MAY_IMPORT = {
     "cache_dir": "",
     "secret_masking_and_text_escapes": "",
     "picture_flattening_and_orientation": "core",
-    "media_metadata_blanking": "",
+    "media_metadata_blanking": "core",
     "picture_metadata_removal": "core",
     "plugin_specs": "core",
     "version_and_code_digest": "",

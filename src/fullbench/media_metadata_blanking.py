@@ -7,13 +7,20 @@ and sound are not touched: a mark that is hidden in them stays.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from struct import pack, unpack, unpack_from
+
+from fullbench.core.media import Media
+from fullbench.errors import InputError
 
 ReadAt = Callable[[int, int], bytes]
 """Function that returns some bytes of a file at an offset."""
 
+PIECE_BYTES = 256 * 1024
 _MOST_ELEMENTS = 500_000
 _LARGEST_HEADER = 64 * 2**20
 """Largest header packet of an Ogg file, which may hold a cover picture."""
@@ -80,6 +87,77 @@ def patched_range(read_at: ReadAt, patches: tuple[Patch, ...], start: int, count
         content = patch.head[first - patch.offset : last - patch.offset]
         data[first - start : last - start] = content.ljust(last - first, b"\0")
     return bytes(data)
+
+
+def can_play(media: Media) -> bool:
+    """Return True if people can get the file itself: its metadata can be found and overwritten."""
+    if media.kind not in {"video", "audio"}:
+        return False
+    try:
+        patches_of(media)
+    except (InputError, UnparsableMediaError):
+        return False
+    return True
+
+
+@lru_cache(maxsize=512)
+def patches_of(media: Media) -> tuple[Patch, ...]:
+    """Return what overwrites the metadata of a file. The cache works because `Media` compares by digest."""
+    reader = _open_reader(media)
+    try:
+        return metadata_patches(reader.read_at, media.byte_count, media.media_type)
+    finally:
+        reader.close()
+
+
+def clean_pieces(media: Media, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+    """Yield bytes of a video or recording without metadata.
+
+    Args:
+        media: The file.
+        start: First byte.
+        end: Byte after the last one, or None for the end of the file.
+    """
+    patches = patches_of(media)
+    reader = _open_reader(media)
+    try:
+        position, stop = start, media.byte_count if end is None else end
+        while position < stop:
+            piece = patched_range(reader.read_at, patches, position, min(PIECE_BYTES, stop - position))
+            if not piece:
+                raise InputError(f"the {media.noun} changed while it was read", path=_path_of(media))
+            yield piece
+            position += len(piece)
+    finally:
+        reader.close()
+
+
+class _Reader:
+    """Reader of bytes at offsets, of an open file or of bytes in memory."""
+
+    def __init__(self, source: Path | bytes) -> None:
+        self._descriptor = os.open(source, os.O_RDONLY) if isinstance(source, Path) else None
+        self._data = source if isinstance(source, bytes) else b""
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        if self._descriptor is None:
+            return self._data[offset : offset + count]
+        return os.pread(self._descriptor, count, offset)
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+
+
+def _open_reader(media: Media) -> _Reader:
+    try:
+        return _Reader(media.source)
+    except OSError as error:
+        raise InputError(f"the {media.noun} is gone ({error.strerror})", path=_path_of(media)) from error
+
+
+def _path_of(media: Media) -> Path | None:
+    return media.source if isinstance(media.source, Path) else None
 
 
 # Boxes of MP4 and QuickTime files that a player needs, by parent. All others become padding.

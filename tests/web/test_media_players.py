@@ -7,6 +7,7 @@ from hashlib import sha256
 
 import httpx2
 import pytest
+from PIL import Image
 from sqlalchemy import select
 
 from fullbench.ledger.ledger import Ledger
@@ -15,6 +16,7 @@ from fullbench.web.campaigns.campaign_tables import studies, votes
 from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results.site.static_site import SiteOptions, export_site
 from tests.support.annotation_pages import leases, moved_on
+from tests.support.media_files import pdf_bytes
 from tests.support.moving_media import GENERATOR, tone, video
 from tests.web.conftest import add_person, axe_violations, start_live
 
@@ -38,6 +40,9 @@ def write_files(folder, *, with_video: bool) -> None:
         items.append({"id": "clip", "question": "Film a ball that moves to the right."})
         answers += [{"item": "clip", "contestant": name, "videos": [f"{file}.webm"]}
                     for name, file in (("low", "left"), ("high", "right"))]  # fmt: skip
+        (folder / "two.pdf").write_bytes(pdf_bytes(2))
+        items.append({"id": "paper", "question": "How many pages?", "documents": ["two.pdf"]})
+        answers += [{"item": "paper", "contestant": name, "text": text} for name, text in (("low", "1"), ("high", "2"))]
     for name, rows in (("items", items), ("answers", answers)):
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
@@ -105,10 +110,18 @@ def test_people_watch_and_hear_both_answers_in_sync_and_vote(site, browser):
     with read_transaction(site.engine) as connection:
         place = f"/work/{connection.execute(select(studies.c.id)).scalar_one()}"
     kinds = []
-    for _ in range(2):
+    for _ in range(3):
         page.goto(place)
-        page.wait_for_selector(".candidates .player")
+        page.wait_for_selector(".player")
         assert axe_violations(page) == []
+        if page.locator(".of-document").count():
+            pages = page.locator(".of-document img")
+            page.wait_for_function("() => document.querySelector('.of-document img').naturalWidth > 0")
+            width, height = pages.evaluate("image => [image.naturalWidth, image.naturalHeight]")
+            assert height > 2 * width, "both pages are there, under each other"
+            kinds.append("document")
+            cast_first(page)
+            continue
         players = page.locator(".candidates video, .candidates audio")
         assert players.count() == 2
         kinds.append(players.first.evaluate("player => player.localName"))
@@ -127,14 +140,23 @@ def test_people_watch_and_hear_both_answers_in_sync_and_vote(site, browser):
         times = players.evaluate_all("all => all.map(one => one.currentTime)")
         assert abs(times[0] - times[1]) < 0.3
         assert players.evaluate_all("all => all.filter(one => !one.muted).length") == 1, "one of them sounds"
-        lease = leases(page)
-        page.locator("body").press("1")
-        moved_on(page, lease)
-        page.wait_for_load_state("networkidle")
-    assert sorted(kinds) == ["audio", "video"]
+        cast_first(page)
+    assert sorted(kinds) == ["audio", "document", "video"]
     with read_transaction(site.engine) as connection:
-        assert len(connection.execute(select(votes)).all()) == 2
+        assert len(connection.execute(select(votes)).all()) == 3
     context.close()
+
+
+def picture_extent(file) -> tuple[int, int]:
+    with Image.open(file) as picture:
+        return picture.size
+
+
+def cast_first(page) -> None:
+    lease = leases(page)
+    page.locator("body").press("1")
+    moved_on(page, lease)
+    page.wait_for_load_state("networkidle")
 
 
 def test_a_case_page_and_a_copy_on_disk_play(site, browser, tmp_path, cli):
@@ -143,6 +165,9 @@ def test_a_case_page_and_a_copy_on_disk_play(site, browser, tmp_path, cli):
         copy = export_site(ledger, tmp_path / "copy", SiteOptions(charts=False))
         cases = {verdict.item: verdict.case for verdict in ledger.record().verdicts}
     files = list((copy.folder / "media").iterdir())
+    previews = {file.name: picture_extent(file) for file in (copy.folder / "pictures").iterdir()}
+    assert len([name for name in previews if name.endswith("-preview-240.webp")]) == 2, "a video and a document"
+    assert any(height > 2 * width for width, height in previews.values()), "the pages of the document"
     assert len(files) == 5
     assert all(GENERATOR.encode() not in file.read_bytes() for file in files)
     context = browser.new_context()
@@ -162,4 +187,25 @@ def test_a_case_page_and_a_copy_on_disk_play(site, browser, tmp_path, cli):
             page.wait_for_function(
                 "tag => [...document.querySelectorAll(`.answers ${tag}`)].every(one => one.currentTime > 0.1)", arg=tag
             )
+    context.close()
+
+
+def test_a_report_page_has_small_files_within_it_and_names_the_others(tmp_path, cli, browser, monkeypatch):
+    from fullbench.reports import html_page
+
+    write_files(tmp_path, with_video=True)
+    monkeypatch.setattr(html_page, "LARGEST_EMBEDDED", 20_000)
+    code, _, err = cli("judge", "--items", tmp_path / "items.jsonl", "--responses", tmp_path / "answers.jsonl",
+                       "--judge", "chance", "--ballot", "choice", "--out", tmp_path / "page.html")  # fmt: skip
+    assert code == 0, err
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('video')].filter(one => one.readyState >= 1).length >= 2"
+    )
+    text = page.locator("main, body").first.inner_text()
+    assert "Recording of 24 kB: not part of this page" in text
+    assert "Document of" in text
+    assert page.locator("audio").count() == 0
     context.close()

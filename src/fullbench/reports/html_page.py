@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from fullbench.core.dialogue_turn_answers_and_criteria import turn_starts
 from fullbench.core.item import SENSITIVE, Item, Part
 from fullbench.core.json_digests_and_cached_properties import once
+from fullbench.core.media import Media
 from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
@@ -25,6 +26,7 @@ from fullbench.core.table import Column, Table
 from fullbench.core.translatable_note import WORD, Note
 from fullbench.core.verdict import Verdict
 from fullbench.errors import MissingExtra
+from fullbench.media_metadata_blanking import can_play, clean_pieces
 from fullbench.picture_flattening_and_orientation import (
     apply_orientation,
     encode_image,
@@ -279,7 +281,15 @@ def _exhibit_view(exhibit: Exhibit, translate: Callable[..., str]) -> dict[str, 
     return {
         "item": item,
         "note": exhibit.note,
-        "turns": [(translate(turn.role), _parts_in_place(turn.parts, remaining_views)) for turn in item.turns],
+        "turns": [
+            (
+                translate(turn.role),
+                _parts_in_place(
+                    turn.parts, remaining_views, translate, is_veiled=is_veiled and bool(item.tags.get(SENSITIVE))
+                ),
+            )
+            for turn in item.turns
+        ],
         "pictures": [] if item.is_interleaved else item_views,
         "responses": [
             (
@@ -293,10 +303,12 @@ def _exhibit_view(exhibit: Exhibit, translate: Callable[..., str]) -> dict[str, 
                         )
                         for place, picture in enumerate(response.pictures, start=1)
                     ),
+                    translate,
                     {
                         index: translate("Turn {number}", number=number)
                         for index, number in turn_starts(item, response).items()
                     },
+                    is_veiled=is_veiled and bool(response.tags.get(SENSITIVE)),
                 ),
             )
             for response in exhibit.responses
@@ -306,19 +318,44 @@ def _exhibit_view(exhibit: Exhibit, translate: Callable[..., str]) -> dict[str, 
 
 
 def _parts_in_place(
-    parts: Sequence[Part], picture_views: Iterable[tuple[str | None, str]], headings: Mapping[int, str] | None = None
+    parts: Sequence[Part],
+    picture_views: Iterable[tuple[str | None, str]],
+    translate: Callable[..., str],
+    headings: Mapping[int, str] | None = None,
+    *,
+    is_veiled: bool = False,
 ) -> list[tuple[str, str, tuple[str | None, str] | None]]:
-    """Return each text and each picture that has a view, in order, as (heading, text, view)."""
+    """Return each text, each picture that has a view and other media, in order, as (heading, text, view)."""
     remaining_views, shown_headings = iter(picture_views), headings or {}
-    views = [
-        (shown_headings.get(index, ""), part, None)
-        if isinstance(part, str)
-        else (shown_headings.get(index, ""), "", next(remaining_views, None))
-        if isinstance(part, Picture)
-        else (shown_headings.get(index, ""), f"[{part.noun} {part.digest[:12]}]", None)
-        for index, part in enumerate(parts)
-    ]
+    views: list[tuple[str, str, tuple[str | None, str] | None]] = []
+    for index, part in enumerate(parts):
+        heading = shown_headings.get(index, "")
+        if isinstance(part, str):
+            views.append((heading, part, None))
+        elif isinstance(part, Picture):
+            views.append((heading, "", next(remaining_views, None)))
+        elif uri := None if is_veiled else media_uri(part):
+            views.append((heading, "", (uri, translate(NOUN_LABELS[part.kind]))))
+        else:
+            sentence = translate("{what} of {size} kB: not part of this page", what=translate(NOUN_LABELS[part.kind]),
+                                 size=f"{part.byte_count // 1000:,}")  # fmt: skip
+            views.append((heading, sentence, None))
     return [view for view in views if any(view)]
+
+
+LARGEST_EMBEDDED = 3_000_000
+"""Largest video or recording in bytes that becomes part of a page."""
+NOUN_LABELS = {"video": "Video", "audio": "Recording", "document": "Document"}
+
+
+def media_uri(media: Media) -> str | None:
+    """Return a video or recording without metadata as a data URI.
+
+    None for documents, large files, and files whose metadata cannot be removed.
+    """
+    if not can_play(media) or media.byte_count > LARGEST_EMBEDDED:
+        return None
+    return f"data:{media.media_type};base64," + base64.b64encode(b"".join(clean_pieces(media))).decode()
 
 
 def _verdict_rows(exhibit: Exhibit, translate: Callable[..., str]) -> dict[str, Any]:

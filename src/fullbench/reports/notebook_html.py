@@ -84,10 +84,13 @@ def _tables_html(tables: Sequence[Table]) -> str:
 
 
 def _picture_html(picture: Media) -> str:
-    if not isinstance(picture, Picture):
-        return f"<i>{picture.noun} {picture.digest[:12]} ({escape(picture.media_type)})</i>"
-    from fullbench.reports.html_page import thumbnail_uri
+    from fullbench.reports.html_page import media_uri, thumbnail_uri
 
+    if not isinstance(picture, Picture):
+        uri = media_uri(picture)
+        if uri is None:
+            return f"<i>{picture.noun} {picture.digest[:12]} ({escape(picture.media_type)})</i>"
+        return f'<{picture.kind} controls src="{escape(uri)}" style="max-width:100%"></{picture.kind}>'
     source = thumbnail_uri(picture, size=_PICTURE)
     if source is None:
         return f"<i>a picture that cannot be shown ({escape(picture.media_type)})</i>"

@@ -6,28 +6,28 @@ generator (`media_metadata_blanking`). Documents and files whose metadata cannot
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
+from threading import BoundedSemaphore
+from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from sqlalchemy import Connection
 
 from fullbench.core.media import Media
+from fullbench.core.picture import Picture
 from fullbench.errors import InputError, LedgerError
-from fullbench.media_metadata_blanking import (
-    Patch,
-    UnparsableMediaError,
-    metadata_patches,
-    patched_range,
-)
+from fullbench.media_metadata_blanking import UnparsableMediaError, can_play, clean_pieces, patches_of
+from fullbench.studies.exchange.preview_picture_of_video_or_document import preview_picture
 from fullbench.web.accounts.users import User
 from fullbench.web.picture_checks_storage_and_serving import (
+    SIZES,
     Digest,
+    picture_response,
     record_upload_row,
     uploads_folder,
     visible_upload,
@@ -36,9 +36,10 @@ from fullbench.web.route_access_connection_and_csrf_checks import Database, Orga
 from fullbench.web.site_settings_and_worker_transfer import Settings
 from fullbench.web.words import key
 
+_turns = BoundedSemaphore(2)
+"""Files decoded at once, since a frame takes tens of megabytes."""
 VERSION = 1
 """Part of the address and the ETag. Browsers cache files for a year: raise it when more metadata are overwritten."""
-PIECE_BYTES = 256 * 1024
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 
 router = APIRouter(include_in_schema=False)
@@ -53,24 +54,42 @@ def media_url(digest: str) -> str:
     return f"/media/{digest}?v={VERSION}"
 
 
-def can_play(media: Media) -> bool:
-    """Return True if people may get the file itself: its metadata can be found and overwritten."""
-    if media.kind not in {"video", "audio"}:
-        return False
-    try:
-        patches_of(media)
-    except (InputError, UnparsableMediaError):
-        return False
-    return True
+def preview_url(digest: str) -> str:
+    """Return the URL of the picture that stands for a video or document.
+
+    >>> preview_url("ab")
+    '/media/ab/preview?v=1'
+    """
+    return f"/media/{digest}/preview?v={VERSION}"
+
+
+@lru_cache(maxsize=256)
+def preview_of(media: Media) -> Picture | None:
+    """Return the picture that stands for a video or document. The cache works because `Media` compares by digest."""
+    with _turns:
+        return preview_picture(media)
+
+
+def can_preview(media: Media) -> bool:
+    """Return True if the library that draws a preview of this kind is installed."""
+    library = {"video": "av", "document": "pypdfium2"}.get(media.kind)
+    return library is not None and find_spec(library) is not None
 
 
 def store_media(connection: Connection, settings: Settings, user: User, media: Media) -> None:
-    """Store a video or recording that tasks show by its digest, and record who uploaded it."""
-    if not can_play(media):
+    """Store a file that tasks show by its digest, and record who uploaded it."""
+    path = media.source if isinstance(media.source, Path) else None
+    if media.kind == "document" and preview_of(media) is None:
         raise InputError(
-            f"the {media.noun} cannot be shown to people, because its metadata cannot be removed; save it as MP4, WebM,"
-            " WAV or MP3 (documents as pictures of their pages)",
-            path=_path_of(media),
+            "the pages of the document cannot be drawn, so people cannot see it; install the library for it: "
+            "pip install 'fullbench[pdf]'",
+            path=path,
+        )
+    if media.kind != "document" and not can_play(media):
+        raise InputError(
+            f"the {media.noun} cannot be shown to people, because its metadata cannot be removed; "
+            "save it as MP4, WebM, WAV or MP3",
+            path=path,
         )
     uploads_folder(settings).keep(media)
     record_upload_row(connection, user, media, media.byte_count)
@@ -81,7 +100,7 @@ def serve_media(request: Request, user: Reader, connection: Database, digest: Di
     """Send a video or recording, or a range of it, without metadata."""
     media = _find_media(request, connection, user, digest)
     if media.kind == "document":
-        raise HTTPException(403, key("Documents contain metadata. Leads can download them."))
+        raise HTTPException(403, key("Documents contain metadata. Leads can download them; others see the pages."))
     try:
         patches_of(media)  # before the first byte is sent, so that a broken file is an error and no half response
     except InputError as error:
@@ -89,6 +108,35 @@ def serve_media(request: Request, user: Reader, connection: Database, digest: Di
     except UnparsableMediaError as error:
         raise HTTPException(403, key("Its metadata cannot be removed. Leads can download the file.")) from error
     return _ranged_response(request, media)
+
+
+@router.get("/media/{digest}/preview")
+def serve_preview(
+    request: Request,
+    user: Reader,
+    connection: Database,
+    digest: Digest,
+    *,
+    veiled: bool = False,
+    size: Annotated[int | None, Query(ge=1, le=10_000)] = None,
+) -> Response:
+    """Send a frame of a video, or the first pages of a document; veiled, they are colours and no shapes."""
+    picture = preview_of(_find_media(request, connection, user, digest))
+    if picture is None:
+        raise HTTPException(404, key("There is no preview of this file."))
+    if size is None and not veiled and picture.media_type == "image/webp":
+        return _whole_preview(request, picture)
+    return picture_response(request, picture, is_veiled=veiled, size=size or SIZES[-1])
+
+
+def _whole_preview(request: Request, picture: Picture) -> Response:
+    reach = "public" if settings_of(request).public else "private"
+    headers = {
+        "Cache-Control": f"{reach}, max-age=31536000, immutable",
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+        "ETag": f'"{picture.digest}-p{VERSION}"',
+    }
+    return Response(picture.data(), headers=headers, media_type="image/webp")
 
 
 @router.get("/media/{digest}/original")
@@ -115,66 +163,6 @@ def _find_media(request: Request, connection: Connection, user: User | None, dig
     if media is None or media.kind == "image":
         raise HTTPException(404, key("There is no such file."))
     return media
-
-
-@lru_cache(maxsize=512)
-def patches_of(media: Media) -> tuple[Patch, ...]:
-    """Return what overwrites the metadata of a file. The cache works because `Media` compares by digest."""
-    reader = _open_reader(media)
-    try:
-        return metadata_patches(reader.read_at, media.byte_count, media.media_type)
-    finally:
-        reader.close()
-
-
-def clean_pieces(media: Media, start: int = 0, end: int | None = None) -> Iterator[bytes]:
-    """Yield bytes of a video or recording without metadata.
-
-    Args:
-        media: The file.
-        start: First byte.
-        end: Byte after the last one, or None for the end of the file.
-    """
-    patches = patches_of(media)
-    reader = _open_reader(media)
-    try:
-        position, stop = start, media.byte_count if end is None else end
-        while position < stop:
-            piece = patched_range(reader.read_at, patches, position, min(PIECE_BYTES, stop - position))
-            if not piece:
-                raise InputError(f"the {media.noun} changed while it was read", path=_path_of(media))
-            yield piece
-            position += len(piece)
-    finally:
-        reader.close()
-
-
-class _Reader:
-    """Reader of bytes at offsets, of an open file or of bytes in memory."""
-
-    def __init__(self, source: Path | bytes) -> None:
-        self._descriptor = os.open(source, os.O_RDONLY) if isinstance(source, Path) else None
-        self._data = source if isinstance(source, bytes) else b""
-
-    def read_at(self, offset: int, count: int) -> bytes:
-        if self._descriptor is None:
-            return self._data[offset : offset + count]
-        return os.pread(self._descriptor, count, offset)
-
-    def close(self) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-
-
-def _open_reader(media: Media) -> _Reader:
-    try:
-        return _Reader(media.source)
-    except OSError as error:
-        raise InputError(f"the {media.noun} is gone ({error.strerror})", path=_path_of(media)) from error
-
-
-def _path_of(media: Media) -> Path | None:
-    return media.source if isinstance(media.source, Path) else None
 
 
 def _ranged_response(request: Request, media: Media) -> Response:

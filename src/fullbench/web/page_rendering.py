@@ -58,8 +58,10 @@ def template_environment() -> Environment:
         lstrip_blocks=True,
     )
     from fullbench.web.picture_checks_storage_and_serving import picture_url
+    from fullbench.web.results.site.page_urls import thumbnail_address
 
     templates.globals.update(static=static_url, picture_url=picture_url, extent=picture_size, citation=bibtex_entry)
+    templates.globals.update(thumbnail=thumbnail_address)
     templates.globals.update(word=display_label, differing=mark_differences, most_words=MOST_WORDS)
     templates.filters["when"] = format_time
     templates.filters.update(prose=render_prose, marked_up=is_marked_up)

@@ -22,7 +22,7 @@ from fullbench.web.campaigns.tasks.task_content import parts_from_json
 from fullbench.web.campaigns.tasks.task_kind_base import FormField, Rules
 from fullbench.web.campaigns.tasks.task_kinds import FAULTY, Write
 from fullbench.web.campaigns.votes.task_queue import Lease
-from fullbench.web.media_serving import media_url
+from fullbench.web.media_serving import can_preview, media_url, preview_url
 from fullbench.web.picture_checks_storage_and_serving import picture_url, unveiled_url
 from fullbench.web.words import Language
 
@@ -48,6 +48,7 @@ class Piece:
     turn: int = 0
     media_kind: str = ""
     media: str = ""
+    poster: str = ""
     is_sensitive: bool = False
 
     @property
@@ -250,7 +251,9 @@ def _piece_from_part(part: Part, tags: Mapping[str, str] | None) -> Piece:
         return Piece(text=part)
     if part.kind != "image":
         is_sensitive = bool(tags and tags.get(SENSITIVE))
-        return Piece(media_kind=part.kind, media=media_url(part.digest), is_sensitive=is_sensitive)
+        address = preview_url(part.digest) if part.kind == "document" else media_url(part.digest)
+        poster = preview_url(part.digest) if can_preview(part) and part.kind == "video" else ""
+        return Piece(media_kind=part.kind, media=address, poster=poster, is_sensitive=is_sensitive)
     return Piece(
         small=picture_url(part.digest, tags, size=SMALL),
         full_size=picture_url(part.digest, tags),

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
+from fullbench.core.media import Media
 from fullbench.core.verdict import FAULTS
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.results.catalogue import catalogue_tables
@@ -131,9 +132,9 @@ def _with_value(verdict_filter: Filter, name: str, value: str | bool) -> Filter:
     return replace(verdict_filter, **options)
 
 
-def case_thumbnails(ledger: Ledger, rows: Sequence[CaseRow]) -> dict[str, tuple[str, Mapping[str, str]]]:
-    """Return the first picture of each case, and the tags that say whether it is veiled."""
-    thumbnails: dict[str, tuple[str, Mapping[str, str]]] = {}
+def case_thumbnails(ledger: Ledger, rows: Sequence[CaseRow]) -> dict[str, tuple[Media, Mapping[str, str]]]:
+    """Return the first picture, video or document of each case, and the tags that say whether it is veiled."""
+    thumbnails: dict[str, tuple[Media, Mapping[str, str]]] = {}
     for case in ledger.cases([row.case for row in rows]):
         if (first := first_picture(case)) is not None:
             thumbnails[case.key] = first

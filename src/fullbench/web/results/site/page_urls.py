@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 from urllib.parse import quote, urlencode
 
+from fullbench.core.item import SENSITIVE
 from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.media import Media
 from fullbench.reports.logos_from_local_files import Logo
@@ -36,13 +37,27 @@ class PageUrls(Protocol):
 
     def case(self, key: str, study: str = "") -> str: ...
     def picture(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str: ...
-    def media(self, media: Media) -> str:
+    def media(self, media: Media, tags: Mapping[str, str] | None = None) -> str:
         """Return the URL of a video or recording, or an empty string if people cannot get it."""
+        ...
+
+    def preview(self, media: Media, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
+        """Return the URL of a picture that stands for a video or document, or an empty string if there is none."""
         ...
 
     def bare(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
         """Return a sensitive picture without its veil. Empty if it has none, or if it stays veiled."""
         ...
+
+
+THUMBNAIL_SIZE = 240
+
+
+def thumbnail_address(urls: PageUrls, media: Media, tags: Mapping[str, str]) -> str:
+    """Return the URL of a small picture of a file for lists, or an empty string if there is none."""
+    if media.kind == "image":
+        return urls.picture(media.digest, tags, THUMBNAIL_SIZE)
+    return urls.preview(media, tags, THUMBNAIL_SIZE)
 
 
 def judge_name(judge: str) -> str:
@@ -108,10 +123,19 @@ class ServedPageUrls:
 
         return picture_url(digest, tags, size=size)
 
-    def media(self, media: Media) -> str:
-        from fullbench.web.media_serving import can_play, media_url
+    def media(self, media: Media, _tags: Mapping[str, str] | None = None) -> str:
+        from fullbench.media_metadata_blanking import can_play
+        from fullbench.web.media_serving import media_url
 
         return media_url(media.digest) if can_play(media) else ""
+
+    def preview(self, media: Media, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
+        from fullbench.web.media_serving import can_preview, preview_url
+
+        if not can_preview(media):
+            return ""
+        is_veiled = bool(tags and tags.get(SENSITIVE))
+        return preview_url(media.digest) + ("&veiled=1" if is_veiled else "") + (f"&size={size}" if size else "")
 
     def bare(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
         from fullbench.web.picture_checks_storage_and_serving import unveiled_url

@@ -26,6 +26,7 @@ from fullbench.core.media import Media
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
+from fullbench.media_metadata_blanking import can_play, clean_pieces
 from fullbench.picture_metadata_removal import can_strip, strip_metadata
 from fullbench.reports.html_page import SHARED_FILES, shrink_picture
 from fullbench.reports.logos_from_local_files import Logo
@@ -35,7 +36,7 @@ from fullbench.secret_masking_and_text_escapes import replace_controls
 from fullbench.web.accounts.users import Pseudonyms
 from fullbench.web.campaigns.votes import hidden_open_campaign_cases_and_results
 from fullbench.web.database import engine_for, read_transaction, upgrade_schema
-from fullbench.web.media_serving import can_play, clean_pieces
+from fullbench.web.media_serving import can_preview, preview_of
 from fullbench.web.page_rendering import static_file, template_environment
 from fullbench.web.results import hidden_cases_and_results
 from fullbench.web.results.boards import board_store, judge_cards
@@ -48,7 +49,7 @@ from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.results.pages.judge_and_contestant_names_on_pages import Names, names_of_ledger
 from fullbench.web.results.pages.page_template_values import Views
 from fullbench.web.results.site import leaderboard_metrics_as_one_file, ledger_edition
-from fullbench.web.results.site.page_urls import judge_name
+from fullbench.web.results.site.page_urls import judge_name, thumbnail_address
 from fullbench.web.results.site.static_verdict_list_data import write_data
 from fullbench.web.shared_writable_ledgers_by_study import ledger_study_name
 from fullbench.web.words import Language, translate_sentence
@@ -61,7 +62,6 @@ STATIC = (
 COPIED_SUFFIXES = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp", "image/gif": "gif"}
 # A static copy has no original pictures on demand: this is the size that the zoom shows.
 LARGE_SIZE = 1920
-THUMBNAIL_SIZE = 240
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,8 @@ class PictureFiles:
     suffixes: dict[str, str] = field(default_factory=dict)
     media_by_file: dict[str, Media] = field(default_factory=dict)
     """Videos and recordings used by pages, by file name."""
+    previews_by_file: dict[str, tuple[Picture, int | None, bool]] = field(default_factory=dict)
+    """Pictures that stand for videos and documents, by file name: picture, size, veiled or not."""
 
     def whole_suffix(self, picture: Picture) -> str:
         """Return the suffix of a picture that is copied whole, or an empty string if it must be redrawn."""
@@ -168,13 +170,23 @@ class StaticPageUrls:
         self._picture_files.pictures_by_file[name] = (digest, None if suffix else size or LARGE_SIZE, is_veiled)
         return f"{self.prefix}pictures/{name}"
 
-    def media(self, media: Media) -> str:
-        """Return the URL of a video or recording, or an empty string if people cannot get it."""
-        if not can_play(media):
+    def media(self, media: Media, tags: Mapping[str, str] | None = None) -> str:
+        """Return the URL of a video or recording; empty if it is sensitive or people cannot get it."""
+        if (tags and tags.get(SENSITIVE)) or not can_play(media):
             return ""
         name = f"{media.digest}.{media.suffix}"
         self._picture_files.media_by_file[name] = media
         return f"{self.prefix}media/{name}"
+
+    def preview(self, media: Media, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
+        picture = preview_of(media) if can_preview(media) else None
+        if picture is None:
+            return ""
+        is_veiled = bool(tags and tags.get(SENSITIVE))
+        whole = size is None and not is_veiled and picture.media_type == "image/webp"
+        name = f"{media.digest}-preview{'' if whole else f'-{size or LARGE_SIZE}'}{'-veiled' if is_veiled else ''}.webp"
+        self._picture_files.previews_by_file[name] = (picture, None if whole else size or LARGE_SIZE, is_veiled)
+        return f"{self.prefix}pictures/{name}"
 
     def bare(self, _digest: str, _tags: Mapping[str, str] | None = None, _size: int | None = None) -> str:
         """Return an empty string: a copy contains only veiled versions of sensitive pictures."""
@@ -249,6 +261,8 @@ class _SiteWriter:
         self._about()
         for name, (picture, size, is_veiled) in self.pictures.pictures_by_file.items():
             self._picture(name, self.ledger.picture(picture), size, is_veiled)
+        for name, (preview, size, is_veiled) in self.pictures.previews_by_file.items():
+            self._picture(name, preview, size, is_veiled)
         for name, media in self.pictures.media_by_file.items():
             path = self.folder / "media" / name
             path.parent.mkdir(exist_ok=True)
@@ -343,7 +357,7 @@ class _SiteWriter:
             self.copied,
             frozenset(self.cases),
             withheld_items=self.withheld_items,
-            thumbnail_url=lambda digest, tags: self.top.urls.picture(digest, tags, THUMBNAIL_SIZE),
+            thumbnail_url=lambda media, tags: thumbnail_address(self.top.urls, media, tags),
             display_name=self.names.shown_name,
         )
         values = self.top.verdicts(self.connection, Filter(), withheld_items=self.withheld_items, ledger=self.ledger)

@@ -10,6 +10,7 @@ import orjson
 from sqlalchemy import Connection, Select, select
 
 from fullbench.core.case import Case
+from fullbench.core.media import Media
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.results.catalogue import catalogue_tables
 from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import split_into_chunks
@@ -41,7 +42,7 @@ def write_data(
     pages: frozenset[str],
     *,
     withheld_items: Select[Any] | None = None,
-    thumbnail_url: Callable[[str, Mapping[str, str]], str],
+    thumbnail_url: Callable[[Media, Mapping[str, str]], str],
     display_name: Callable[[str], str],
 ) -> int:
     """Write the newest `max_verdicts` verdicts, their names and the searchable texts. Return the number of chunks.
@@ -49,7 +50,7 @@ def write_data(
     Args:
         pages: Keys of the cases that have a page; only their items get a thumbnail.
         withheld_items: Items of which nothing is written, neither verdicts nor questions.
-        thumbnail_url: Returns the URL of a small picture by digest and tags.
+        thumbnail_url: Returns the URL of a small picture of a file, by its tags.
         display_name: Returns the shown name of a judge or contestant; the data also contain the full name.
     """
     n, v, c = catalogue_tables.names.c, catalogue_tables.verdicts.c, catalogue_tables.cases.c
@@ -200,11 +201,11 @@ def _case_entry(
     ]
 
 
-def first_picture(case: Case) -> tuple[str, Mapping[str, str]] | None:
-    """Return the digest of the picture that represents a case, and the tags that may veil it."""
-    pictures = ((picture.digest, case.item.tags) for picture in case.item.pictures)
-    answers = ((picture.digest, response.tags) for response in case.responses for picture in response.pictures)
-    return next(chain(pictures, answers), None)
+def first_picture(case: Case) -> tuple[Media, Mapping[str, str]] | None:
+    """Return the picture, video or document that represents a case, and the tags that may veil it."""
+    of_item = ((media, case.item.tags) for media in case.item.media)
+    of_answers = ((media, response.tags) for response in case.responses for media in response.media)
+    return next((pair for pair in chain(of_item, of_answers) if pair[0].kind != "audio"), None)
 
 
 def _write_texts(
