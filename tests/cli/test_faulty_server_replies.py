@@ -109,7 +109,7 @@ def among_faults(folder: Path, ledger: str, *, cases: int, attempts: int, seed: 
         books = server.books()
     assert account.usage.calls == sum(books["answered"].values())
     assert account.usage.calls + account.usage.retries == sum(books["attempts"].values())
-    costs = out[out.index("What it cost") :]
+    costs = out[out.index("\nCost") :]
     assert f"{account.usage.calls:,}" in costs or str(account.usage.calls) in costs, (
         "failed calls are on the bill shown"
     )

@@ -288,7 +288,7 @@ def test_what_is_printed_of_all_instances_stands_not_beside_those_of_one_reposit
     written = json.loads((tmp_path / "more.json").read_text(encoding="utf-8"))["cells"]
     assert {cell["id"] for cell in written if cell.get("from") == "printed"} == {cell.id for cell in restated}
     assert f"{len(restated)} numbers are computed from other printed numbers, not from data" in told
-    compared = sum(int(of) for _, of in re.findall(r"(\d+) of (\d+) printed figures agree", told))
+    compared = sum(int(of) for _, of in re.findall(r"(\d+) of (\d+) printed numbers agree", told))
     assert compared == sum(cell.paper is not None for cell in cells_of if cell.basis != "printed")
 
 
