@@ -77,6 +77,9 @@ def main() -> None:
 
 def readme() -> str:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
+    folders = {"how-to": "real-models", "reference": "questions-and-commands", "explanation": "statistics"}
+    for folder, first in folders.items():
+        text = text.replace(f"](docs/{folder})", f"]({folder}/{first}.md)")
     text = text.replace("](docs/papers)", "](papers/mllm_judge.md)").replace("[中文](README.zh.md) · ", "")
     return text.replace("](docs/", "](")
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -94,7 +95,7 @@ def report(
 ) -> None:
     """Show leaderboards, agreement, unusable verdicts and cost.
 
-    They come from a ledger, or from files of items, responses and verdicts.
+    They come from a ledger, or from files of verdicts, with or without the items and responses.
 
     Examples:
 
@@ -132,9 +133,7 @@ def report(
     files = Study(
         "report", items=items, responses=responses, labels=labels, ballots=(ballot,) if ballot else ()
     )  # fmt: skip
-    if items is not None and was_given(context, "ledger"):
-        raise InputError("--items and --ledger exclude each other. `fullbench judge --verdicts` stores the files.")
-    with _open_source(store, inputs.added_to(files)) as (book, label_verdicts):
+    with _source(context, store, inputs.added_to(files)) as (book, label_verdicts):
         label_judges = {verdict.judge for verdict in label_verdicts}
         judges = find_judges(book, judges or [], also_known=label_judges)
         columns = ledger_verdicts_with_panels.load_columns(
@@ -242,6 +241,17 @@ def _refuse_benchmark_options(vote_rule: str, strong: float) -> None:
         )
 
 
+def _source(
+    context: typer.Context, store: LedgerOptions, files: Study
+) -> AbstractContextManager[tuple[Ledger, list[Verdict]]]:
+    """Return the ledger, or a temporary one if there is none and the files have verdicts."""
+    if files.items is not None and was_given(context, "ledger"):
+        raise InputError("--items and --ledger exclude each other. `fullbench judge --verdicts` stores the files.")
+    has_ledger = was_given(context, "ledger") or "://" in store.path or Path(store.path).exists()
+    has_texts = files.items is not None or files.responses is not None
+    return _open_source(store, files) if has_ledger or has_texts or not files.verdict_files else _verdicts_alone(files)
+
+
 @contextmanager
 def _open_source(store: LedgerOptions, files: Study) -> Iterator[tuple[Ledger, list[Verdict]]]:
     """Yield the ledger with the new verdicts of files, or a temporary ledger if the files have the items too."""
@@ -276,6 +286,42 @@ def _ledger_from_files(files: Study) -> Iterator[Ledger]:
             CURRENT.use_ledger(book)
             yield book
     print_message(*study_run.messages)
+
+
+TEXT_NOT_GIVEN = "(text not given)"
+"""One text for all responses, so that their lengths are equal and no length bias can be computed."""
+
+
+@contextmanager
+def _verdicts_alone(files: Study) -> Iterator[tuple[Ledger, list[Verdict]]]:
+    """Yield a temporary ledger with the items and responses that files of verdicts name, without their texts."""
+    from fullbench.files.row_writers import write_rows
+    from fullbench.studies.run.study_items_responses_and_labels import read_study_verdicts
+
+    existing = read_study_verdicts(files)
+    answers = {
+        (verdict.item, contestant, sample)
+        for verdict in (*existing.verdicts, *existing.labels)
+        for contestant, sample in zip_longest(verdict.contestants, verdict.samples, fillvalue=0)
+    }
+    ids = sorted({item for item, _, _ in answers})
+    with TemporaryDirectory() as folder:
+        items, responses = Path(folder) / "items.jsonl", Path(folder) / "responses.jsonl"
+        write_rows(items, [{"id": name, "question": name} for name in ids], {"id": "text", "question": "text"})
+        write_rows(
+            responses,
+            [
+                {"item": item, "contestant": contestant, "sample": sample, "text": TEXT_NOT_GIVEN}
+                for item, contestant, sample in sorted(answers)
+            ],
+            {"item": "text", "contestant": "text", "sample": "int", "text": "text"},
+        )
+        with _ledger_from_files(replace(files, items=items, responses=responses)) as book:
+            yield book, []
+    print_message(
+        f"No items and responses given: {len(ids):,} items and {len(answers):,} responses are known by name only, so "
+        "nothing can be said about their texts. Add --items and --responses to see them."
+    )
 
 
 def _load_new_verdicts(files: Study, book: Ledger, study: str | None) -> list[Verdict]:
