@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -319,3 +320,32 @@ def test_a_run_says_that_a_moving_picture_is_sent_as_one_still(cli, tmp_path, cl
         err.split()
     )
     assert "moving pictures" not in moving
+
+
+def test_a_program_gets_the_clip_as_a_file_and_exports_name_its_kind(cli, tmp_path, clips):
+    program = (
+        "import hashlib, json, sys\n"
+        "case = json.load(sys.stdin)\n"
+        "part = next(part for turn in case['turns'] for part in turn['parts'] if 'text' not in part)\n"
+        "name = part.get('video') or part['picture']\n"
+        "seen = hashlib.sha256(open(name, 'rb').read()).hexdigest() + ' ' + part['media_type']\n"
+        "print(json.dumps({'marks': [3], 'text': seen}))\n"
+    )
+    (tmp_path / "judge.py").write_text(f"#!{sys.executable}\n{program}")
+    (tmp_path / "judge.py").chmod(0o755)
+    code, _, err = cli(
+        "judge", "--items", "clips", "--question", "?", "--responses", "answers.jsonl", "--quiet",
+        "--ballot", "score:1-5", "--judge", "command:./judge.py",
+    )  # fmt: skip
+    assert code == 0, err
+    digest = hashlib.sha256((clips / "walk.mp4").read_bytes()).hexdigest()
+    with Ledger(tmp_path / "fullbench.ledger", read_only=True) as ledger:
+        (verdict,) = [v for v in ledger.verdicts() if v.item == "walk"]
+    assert (verdict.marks, verdict.text.split()[:2]) == ((3.0,), [digest, "video/mp4"])
+    code, _, err = cli("export", "inspect", "--out", "log.json")
+    assert code == 0, err
+    blocks = [block for sample in json.loads((tmp_path / "log.json").read_text())["samples"]
+              for message in sample["input"] for block in message["content"]]  # fmt: skip
+    assert {block["type"] for block in blocks} == {"video", "image", "text"}
+    (video,) = [block for block in blocks if block["type"] == "video"]
+    assert (video["format"], hashlib.sha256(binary(video["video"].partition(",")[2])).hexdigest()) == ("mp4", digest)

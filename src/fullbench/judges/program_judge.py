@@ -36,6 +36,7 @@ from fullbench.core.ballot import LETTERS, Ballot, Choice
 from fullbench.core.case import Case
 from fullbench.core.item import WITHOUT_PICTURES, Part, Turn
 from fullbench.core.json_digests_and_cached_properties import digest
+from fullbench.core.media import Media
 from fullbench.core.model_call import Call, Usage
 from fullbench.core.verdict import FAULTS, Failure, Fault, Verdict
 from fullbench.errors import DataWarning, InputError, ModelError
@@ -195,9 +196,10 @@ class ProgramJudge:
             if isinstance(part, str):
                 return {"text": part}
             if part.digest not in names:
-                names[part.digest] = f"{len(names) + 1}.{part.media_type.partition('/')[2].partition('+')[0]}"
-                (folder / names[part.digest]).write_bytes(part.data())
-            return {"picture": names[part.digest], "media_type": part.media_type}
+                names[part.digest] = f"{len(names) + 1}.{_suffix(part)}"
+                with (folder / names[part.digest]).open("wb") as file:
+                    file.writelines(part.pieces())
+            return {part.part_name: names[part.digest], "media_type": part.media_type}
 
         def describe_parts(parts: Sequence[Part]) -> list[dict[str, str]]:
             return [describe_part(part) for part in parts]
@@ -366,3 +368,7 @@ def _find_program(name: str) -> Path:
     if found is None:
         raise InputError(f"there is no program {name!r}, neither as a file nor on the PATH")
     return Path(found)
+
+
+def _suffix(part: Media) -> str:
+    return part.media_type.partition("/")[2].partition("+")[0] if part.kind == "image" else part.suffix

@@ -17,6 +17,7 @@ from typing import Any
 
 from fullbench.core.item import Item
 from fullbench.core.json_digests_and_cached_properties import digest
+from fullbench.core.media import Media
 from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
@@ -146,12 +147,15 @@ def write_inspect(record: Record, path: Path, options: Mapping[str, str]) -> dic
 def _inspect_messages(item: Item) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     for turn in item.turns:
-        parts = [
-            {"type": "text", "text": part} if isinstance(part, str) else {"type": "image", "image": data_uri(part)}
-            for part in turn.parts
-        ]
-        messages.append({"role": turn.role, "content": parts if turn.pictures else turn.text})
+        parts = [{"type": "text", "text": part} if isinstance(part, str) else _media_block(part) for part in turn.parts]
+        messages.append({"role": turn.role, "content": parts if turn.media else turn.text})
     return messages
+
+
+def _media_block(part: Media) -> dict[str, str]:
+    """Return the content block of a picture, video, recording or document; Inspect names formats by suffix."""
+    block = {"type": part.kind, part.kind: data_uri(part)}
+    return {**block, "format": part.suffix} if part.kind in {"video", "audio"} else block
 
 
 def _question_text(question: Any) -> str:

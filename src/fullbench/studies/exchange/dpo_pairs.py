@@ -55,6 +55,12 @@ def export_dpo(
     Pairs with a sensitive picture are excluded unless `include_sensitive` is set: a veiled picture teaches nothing.
     """
     pairs = list(preference_pairs(record, judge, margin=margin))
+    for item, *both in pairs:
+        other = next((part for part in (*item.media, *both[0].media, *both[1].media) if part.kind != "image"), None)
+        if other is not None:
+            raise InputError(
+                f"the item {item.id!r} has a {other.noun}; pairs for trainers take texts and pictures only"
+            )
     shareable = [pair for pair in pairs if include_sensitive or not any(_has_sensitive_picture(part) for part in pair)]
     picture_pairs = [pair for pair in shareable if pair[1].pictures or pair[2].pictures]
     if picture_pairs and out.suffix != ".parquet":
