@@ -6,12 +6,14 @@ import json
 import random
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scripts.bench import Row, Target, history
+from scripts.bench import __main__ as bench_command
 from scripts.bench.rewards import rewards_and_bare_calls
 
 ROOT = Path(__file__).parents[2]
@@ -110,3 +112,19 @@ def test_rewards_of_a_real_server_are_measured():
     assert row.ours > 0
     assert row.other > 0
     assert str(row.target) == "at least 0.9"
+
+
+def test_a_part_that_takes_too_long_is_stopped_and_the_next_one_measured(capsys, monkeypatch):
+    monkeypatch.setattr(bench_command, "REPORT_EVERY", 0.05)
+    row = Row.of("one", 1.0, 2.0, "another", "s")
+
+    def run(part: str) -> list[Row]:
+        if part == "slow":
+            threading.Event().wait(600)
+        return [row]
+
+    assert bench_command.measure_parts(["slow", "quick"], 0.5, run) == ({"quick": [row]}, ["slow"])
+    lines = capsys.readouterr().err.splitlines()
+    assert any(line.startswith("slow has been running for ") for line in lines)
+    assert "slow was stopped after 0.00833 minutes; --minutes gives it more" in lines
+    assert any(line.startswith("measured quick in ") for line in lines)
