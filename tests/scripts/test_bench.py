@@ -111,7 +111,7 @@ def test_rewards_of_a_real_server_are_measured():
     (row,) = rewards_and_bare_calls(128)
     assert row.ours > 0
     assert row.other > 0
-    assert str(row.target) == "at least 0.9"
+    assert row.target == Target(0.9, least=True)
 
 
 def test_a_part_that_takes_too_long_is_stopped_and_the_next_one_measured(capsys, monkeypatch):
