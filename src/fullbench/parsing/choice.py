@@ -162,6 +162,9 @@ class ChoiceForm(Form):
             marks, end = self.lead(label.rest, n, digits=_WHICH.match(label.key) is not None)
             if marks is not None:
                 claims.append(Claim(label.start, label.end + end, marks, label.kind))
+        is_label_and_verdict = "\n" not in text and claims and not text[claims[-1].end :].strip(" .")
+        if is_label_and_verdict and claims[-1].marks and not claims[-1].kind:
+            return claims  # No sentence follows.
         return sorted(claims + self.concluded(text, n))
 
     def concluded(self, text: str, n: int) -> list[Claim]:

@@ -228,7 +228,7 @@ def is_attributed(text: str, start: int, end: int | None = None) -> bool:
     newlines = head.count("\n", len(words))
     if newlines:
         head = words
-    sentence = _SENTENCE.split(head)[-1]
+    sentence = _SENTENCE.split(head[head.rfind("\n") + 1 :])[-1]
     if not _may_hold(sentence, _SAY_WORDS):
         return False
     verb = next(reversed(list(_SAYS.finditer(sentence))), None)

@@ -188,13 +188,13 @@ def matches(
             done = start = max(match.end(), start + 1)
 
 
-_STOP = re.compile(r"[.!?;](?=[\s,A-Z\u3400-\u9fff]|$)|\n")
+_STOP = re.compile(r"[.!?;](?=[\s,A-Z\u3400-\u9fff]|$)")
 
 
 def clause(text: str, start: int, reach: int = 90) -> str:
     """Return the words before `start` in the same sentence."""
     before = text[max(0, start - reach) : start]
-    return _STOP.split(before)[-1]
+    return _STOP.split(before[before.rfind("\n") + 1 :])[-1]
 
 
 # A text, since compiling it takes 7 ms and few replies decline.
