@@ -1,4 +1,4 @@
-"""Responses that people marked: a random part is not warned about, a chosen part is."""
+"""Responses that people marked: a random part is not warned about, a chosen part is, and ratings near 5 of 5 hold."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from fullbench import Verdict
 from fullbench.analysis.people.corrected_leaderboards import corrected_boards
 from fullbench.analysis.people.voted_rows_check import CaseFacts
-from tests.simulations.records import at_most, names_of, record_of, show
+from tests.simulations.records import POINTS, at_least, at_most, fitted_strengths, names_of, record_of, show
 
 NAMES = names_of(5)
 WAYS = {
@@ -45,6 +45,54 @@ def share_warned(runs: int, items: int, share: float, way: str = "random", seed:
 def test_marks_on_a_random_part_are_not_warned_about_and_high_marks_are():
     assert share_warned(40, 8, 0.8) <= at_most(0.05, 40)
     assert share_warned(8, 20, 0.4, "high marks") >= 7 / 8
+
+
+def draw_near_the_ceiling(rng, items: int):
+    """Return marks of people and of a judge that is a little milder; about half of all marks are 5 of 5."""
+    worth = np.linspace(-0.6, 0.6, 5) + rng.normal(0, 0.5, (items, 1)) + 0.4 * rng.standard_t(5, (items, 5))
+    return [np.clip(np.rint(4.6 + lean + worth + rng.normal(0, 0.65, worth.shape)), 1, 5) for lean in (0, 0.3)]
+
+
+def true_ratings() -> np.ndarray:
+    people, _ = draw_near_the_ceiling(np.random.default_rng(0), 100_000)
+    first, second = np.triu_indices(5, 1)
+    won = [np.mean((people[:, one] > people[:, two]) + (people[:, one] == people[:, two]) / 2)
+           for one, two in zip(first, second, strict=True)]  # fmt: skip
+    return 1000 + POINTS * fitted_strengths(first, second, np.array(won), 5)
+
+
+def covered_ratings(runs: int, items: int, share: float) -> tuple[float, float]:
+    """Return the share of corrected ratings, and of people's own, whose intervals hold people's on endless items."""
+    rng, right, held = np.random.default_rng([6, items]), true_ratings(), []
+    for _ in range(runs):
+        people, judge = draw_near_the_ceiling(rng, items)
+        voted = rng.random(people.shape) < share
+        verdicts = [
+            Verdict(f"{item}/{who}", name, f"i{item:04d}", (NAMES[who],), "score:1-5", marks=(float(mark),),
+                    rater=rater)
+            for name, rater, marks, there in (("human", "r", people, voted), ("j", "", judge, voted | True))
+            for (item, who), mark in np.ndenumerate(marks) if there[item, who]
+        ]  # fmt: skip
+        for board in corrected_boards(record_of(verdicts), together=False):
+            for line in board.lines_for("rating"):
+                true = right[NAMES.index(line.contestant)]
+                held.append([one.low <= true <= one.high for one in (line.corrected_estimate, line.people)])
+    corrected, alone = np.mean(held, axis=0).tolist()
+    return corrected, alone
+
+
+def test_ratings_near_the_ceiling_hold_in_a_few_worlds():
+    assert min(covered_ratings(12, 12, 0.7)) >= 0.8
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2400)
+@pytest.mark.parametrize(("items", "share"), [(8, 0.7), (12, 0.5), (12, 0.7), (20, 0.4), (40, 0.4)])
+def test_ratings_near_the_ceiling_hold(items, share):
+    runs = 1000
+    both = covered_ratings(runs, items, share)
+    show(f"ratings near the ceiling, {items} items, {share:.0%}: corrected, people {both} of {runs}")
+    assert min(both) >= at_least(0.92 if items < 12 else 0.93, runs)
 
 
 @pytest.mark.slow

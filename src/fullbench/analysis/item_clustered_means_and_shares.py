@@ -132,18 +132,18 @@ def difference_estimate(
     return replace(estimate_around(value, len(values), spread, within=within), p=p_of_zero(value, spread, within))
 
 
-def difference_between_ends(values: npt.NDArray[np.float64], item: npt.NDArray[Any], ends: Scale) -> Estimate:
-    """Return the same for differences of shares that lie between these ends on every item, also on unseen ones.
+def mean_between_ends(values: npt.NDArray[np.float64], item: npt.NDArray[Any], ends: Scale, within: Scale) -> Estimate:
+    """Return the mean of shares or their differences that lie between these ends on every item, also on unseen ones.
 
-    >>> print(difference_between_ends(np.array([0.1, 0, 0.2, 0.1]), np.array([0, 1, 2, 3]), (-0.6, 0.2)))
+    >>> print(mean_between_ends(np.array([0.1, 0, 0.2, 0.1]), np.array([0, 1, 2, 3]), (-0.6, 0.2), (-1, 1)))
     0.100 [-0.267, 0.236] n=4
     """
     sizes = np.bincount(item)
     there = sizes > 0
     totals = np.bincount(item, values)[there].astype(np.float64)
     if len(totals) == 1:
-        return difference_estimate(values, item, (-1.0, 1.0))
-    return mean_with_unseen_item(totals, sizes[there].astype(np.float64), ends, within=(-1.0, 1.0))
+        return _cluster_estimate(values, np.ones(len(values)), item, within)
+    return mean_with_unseen_item(totals, sizes[there].astype(np.float64), ends, within=within)
 
 
 def _cluster_estimate(

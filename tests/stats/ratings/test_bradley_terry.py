@@ -137,3 +137,26 @@ def test_an_anchor_stays_where_it_is_put():
 def test_bad_duels_are_refused(rows, words):
     with pytest.raises(ValueError, match=words):
         bradley_terry(*rows)
+
+
+def test_an_item_with_many_matches_counts_for_its_pull():
+    """Two contestants on items of unequal size, by hand: the change of the log-odds with each item, enlarged (CR3)."""
+    rng = np.random.default_rng(5)
+    sizes = np.array([2] * 8 + [20])
+    item = np.repeat(np.arange(9), sizes)
+    won = (rng.random(len(item)) < 0.6) * 1.0
+
+    def spread_of(rows):
+        counts = MatchCounts.from_rows(0 * item[rows], 1 + 0 * item[rows], won[rows], cluster=item[rows])
+        log_odds = np.log(won[rows].mean() / (1 - won[rows].mean()))
+        moves = counts.sandwich(np.array([log_odds / 2, -log_odds / 2]))
+        return moves.along(np.array([[1.0, -1.0]])).spread(0).variance
+
+    share = won.mean()
+    pulls = np.bincount(item, won - share) / (len(item) * share * (1 - share))
+    factors = np.maximum(1, (1 - 1 / 9) / (1 - sizes / sizes.sum()))
+    assert factors.max() > 1.8
+    assert spread_of(item >= 0) == pytest.approx(9 / 8 * float(((pulls * factors) ** 2).sum()))
+    even = item < 8
+    pulls = np.bincount(item[even], won[even] - won[even].mean()) / (16 * won[even].mean() * (1 - won[even].mean()))
+    assert spread_of(even) == pytest.approx(8 / 7 * float((pulls**2).sum()))

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 
 import numpy as np
 
-from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.agreement.judges_with_people import (
     AGREEMENT_METRICS,
     PeopleComparison,
@@ -20,6 +20,7 @@ from fullbench.analysis.agreement.judges_with_people import (
     verdict_shape,
     winner_index,
 )
+from fullbench.analysis.item_clustered_means_and_shares import SHARE, mean_between_ends, share_estimate
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
@@ -101,22 +102,22 @@ def agreement_of_people(vote_lists: Sequence[Sequence[object]], items: Sequence[
     0.444 [0.034, 0.947] n=3
     """
     _, item = np.unique(np.array(items), return_inverse=True)
-    return item_clustered_means_and_shares.share_estimate(np.array([*map(equal_vote_share, vote_lists)]), item)
+    return share_estimate(np.array([*map(equal_vote_share, vote_lists)]), item)
 
 
 def _agreement_cells(same_votes: Mapping[ResponseSetKey, Sequence[float]], votes: _Votes) -> list[Cell]:
     """Several verdicts of the judge on a set of responses count by their mean.
 
-    Given the votes, the difference ends at a judge that never agrees, and at one with the most common vote everywhere.
+    Given the votes, the scale ends at a judge that never agrees, and at one with the most common vote everywhere.
     """
     ours = np.array([fmean(shares) for shares in same_votes.values()])
     theirs = np.array([equal_vote_share(votes[place]) for place in same_votes])
     best = np.array([most_common_vote_share(votes[place]) for place in same_votes])
-    ends = -float(theirs.mean()), float((best - theirs).mean())
+    most, two_people = float(best.mean()), float(theirs.mean())
     items = [item for item, *_ in same_votes]
     _, item = np.unique(items, return_inverse=True)
     return [
-        item_clustered_means_and_shares.share_estimate(ours, item),
+        replace(mean_between_ends(ours, item, (0.0, most), SHARE), p=None),
         agreement_of_people([votes[place] for place in same_votes], items),
-        item_clustered_means_and_shares.difference_between_ends(ours - theirs, item, ends),
+        mean_between_ends(ours - theirs, item, (-two_people, most - two_people), (-1.0, 1.0)),
     ]

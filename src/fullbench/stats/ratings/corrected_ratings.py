@@ -245,6 +245,7 @@ class _VotedMatches:
             vote_sample.weight[clustered_rows],
         )
         amounts = [part.amounts[clustered_rows] for part in parts]
+        factors = vote_sample.leverage_factors()[vote_sample.cluster[clustered_rows]]
         step = max(1, _BLOCK // (size * count))
         for begin in range(0, clusters, step):
             end = min(begin + step, clusters)
@@ -260,7 +261,9 @@ class _VotedMatches:
                 block[:, place] = (
                     pull_sums.reshape(end - begin, size) - heavy[:, None] * by_weight - np.outer(number, by_row)
                 )
-            flat = block.reshape(end - begin, count * size)
+            by_cluster = np.ones(end - begin)
+            by_cluster[here] = factors[low:high]
+            flat = (block * by_cluster[:, None, None]).reshape(end - begin, count * size)
             total += (flat.T @ flat).reshape(count, size, count, size)
         products: Floats = np.array(
             [[parts[i].bend @ total[i, :, j] @ parts[j].bend.T for j in range(count)] for i in range(count)]

@@ -243,10 +243,17 @@ class MatchCounts:
         return self.moves(surprise[:, None] * (bread[first] - bread[second]))
 
     def moves(self, parts: Floats) -> Moves:
-        """Sum each cell's changes of estimates to changes per unit (a match, or a cluster of matches)."""
+        """Sum each cell's changes of estimates to changes per unit (a match, or a cluster of matches).
+
+        A cluster with more matches than others draws the estimates towards itself, which shrinks its own change. A
+        factor makes up for that (CR3, Bell and McCaffrey 2002); clusters of equal size have none.
+        """
         if self.sample.profile is None:
             return Moves(parts, self.sample.counts)
-        return Moves(np.asarray(self.sample.profile @ parts), np.ones(self.sample.clusters))
+        sizes = np.asarray(self.sample.profile @ np.ones(len(self.sample.counts))).ravel()
+        units = self.sample.clusters
+        factors = np.maximum(1.0, (1 - 1 / max(units, 2)) / np.maximum(1 - sizes / sizes.sum(), 0.05))
+        return Moves(np.asarray(self.sample.profile @ parts) * factors[:, None], np.ones(units))
 
 
 def _outcome_codes(outcome: npt.NDArray[Any]) -> Ints:
