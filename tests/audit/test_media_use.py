@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -28,9 +29,12 @@ from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.reports.words import language_messages
+from fullbench.synthetic.moving_pictures import draw_video_question
+from fullbench.synthetic.sounds import draw_sound_question
 from tests.audit.test_audit_command import call  # noqa: F401  # a fixture
 from tests.simulations.records import show
 from tests.support.film_reader import answer_from_frames, frames_of
+from tests.support.media_files import write_video
 from tests.support.scripted_server import Asked, ScriptedServer
 from tests.support.sound_and_document_readers import answer_from_pages, answer_from_sound, pages_of
 
@@ -295,7 +299,8 @@ def reply_by(read: Callable[[str, list[bytes], list[str]], int | None]) -> Calla
 
     def reply(asked: Asked) -> str:
         text, files = sent_parts(asked.body)
-        question = re.search(r"The question:\n(.+)", text)
+        # Frames with their times may be between the heading and the question.
+        question = re.search(r"The question:\n(?:\[.*\]\s*\n|\s*\n)*(.+)", text)
         answers = re.findall(r"<response [AB] \w+>\n(.+)\n</response", text)
         code = re.search(r"Write (\w+) in front", text)
         assert question is not None, text
@@ -346,3 +351,65 @@ def test_a_model_behind_a_server_that_decodes_what_it_is_sent(call, monkeypatch,
     else:  # one still of each video: it never tells the answer
         assert "gets one still of each video" in said
         assert use["accuracy"]["value"] == 0.5
+
+
+def write_lines(file: Path, rows: list[dict]) -> None:
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+
+
+def own_card(said: str) -> dict:
+    card = json.JSONDecoder().raw_decode(said[said.index("{\n") :])[0]
+    (table,) = [table for table in card["tables"] if table["name"] == "own picture use"]
+    shares = {row[0]: row[1] for row in table["rows"]}
+    return {**card, "changed": {name: value["value"] for name, value in shares.items()}}
+
+
+def test_on_your_own_videos_and_recordings(call, monkeypatch, tmp_path):  # noqa: F811
+    """MP4, moving pictures and WAV: a model that decodes them is found to use them, one that never changes is not."""
+    pytest.importorskip("av")
+    monkeypatch.setenv("KEY", "sk-not-a-key")
+    monkeypatch.setenv("FULLBENCH_CACHE", "cache")
+    items, sounds, answers = [], [], []
+    for number in range(7):
+        film = draw_video_question(9, 6 * number)  # a thing that moves left, right, up or down
+        file = f"{number}.mp4" if number % 2 else f"{number}.webp"
+        if number % 2:
+            write_video(tmp_path / file, frames_of(film.shown), fps=4)
+        else:
+            (tmp_path / file).write_bytes(film.shown)
+        items.append({"id": f"v{number}", "question": film.question, "videos": [file]})
+        sound = draw_sound_question(9, number)
+        (tmp_path / f"{number}.wav").write_bytes(sound.shown)
+        sounds.append({"id": f"a{number}", "question": sound.question, "audio": [f"{number}.wav"]})
+        answers += [
+            {"item": f"{letter}{number}", "contestant": name, "text": text}
+            for letter, known in (("v", film), ("a", sound))
+            for name, text in (("right", known.right), ("wrong", known.wrong))
+        ]
+    sounds.append({"id": "alone", "question": "?"})
+    write_lines(tmp_path / "items.jsonl", items)
+    write_lines(tmp_path / "sounds.jsonl", sounds)
+    for letter in "va":
+        own = [answer for answer in answers if answer["item"].startswith(letter)]
+        write_lines(tmp_path / f"answers-{letter}.jsonl", own)
+    words = ("--picture-use-only", "--quiet", "--json", "--responses")
+    with ScriptedServer({**MODELS, "fixed": lambda _: "[[A]]"}) as server:
+        spec = f"@{server.url}?mode=direct&key_env=KEY"
+        card = own_card(
+            call("audit", f"vllm:eye{spec}&video=frames", "--items", "items.jsonl", *words, "answers-v.jsonl")
+        )
+        assert "It uses your videos" in card["lead"]
+        # A reversed video makes the other answer right; a frozen or black one leaves a reader of frames undecided.
+        assert card["changed"] == {
+            "again": 0, "black": 1, "swapped": card["changed"]["swapped"], "frozen": 1, "reversed": 1
+        }  # fmt: skip
+        fixed = own_card(
+            call("audit", f"vllm:fixed{spec}&video=frames", "--items", "items.jsonl", *words, "answers-v.jsonl")
+        )
+        assert "There is no sign that it uses your videos" in fixed["lead"]
+        said = call("audit", f"vllm:ear{spec}", "--items", "sounds.jsonl", *words, "answers-a.jsonl")
+    assert "1 of 8 items was skipped" in said
+    heard = own_card(said)
+    assert "It uses your recordings" in heard["lead"]
+    assert heard["changed"]["silence"] == 1
+    assert heard["changed"]["again"] == 0

@@ -1,14 +1,16 @@
-"""Audit on the user's own items, without known truth: does the judge use the picture, and is it biased.
+"""Audit on the user's own items, without known truth: does the judge use their media, and is it biased.
 
 Two answers to every item are judged as they are, again, and with the picture blank, blurred or exchanged for another
-item's. If the item has captions, they also replace the picture. A judge that uses the picture changes its verdict more
-often then than on a plain repetition.
+item's. If the item has captions, they also replace the picture. Videos are black, frozen, reversed or exchanged,
+recordings silent or exchanged, documents blank or exchanged. A judge that uses them changes its verdict more often then
+than on a plain repetition.
 """
 
 from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,6 +18,7 @@ from fullbench.analysis import standard_verdict_tables
 from fullbench.analysis.judge_card import Card
 from fullbench.audit.cases import irrelevant_answer_changes_and_rewordings, picture_variants
 from fullbench.audit.cases.build_audit_cases import BIAS_PAIRS, PAIRS
+from fullbench.audit.cases.video_variants import changed_video
 from fullbench.audit.measures import bias_effects
 from fullbench.audit.measures.verdicts_with_truth import (
     JudgedCase,
@@ -29,17 +32,24 @@ from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case
 from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item, Part, Turn
+from fullbench.core.media import Media, media_from_bytes
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note, join_sentences, word_note
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
+from fullbench.models.wire.video_frames_and_document_pages import picture_moves
+from fullbench.synthetic.documents import write_pdf
+from fullbench.synthetic.sounds import encode_wav, hide_in_silence, silence
 from fullbench.synthetic.vocabulary import Language
 
 TEXT_CHANGES = ("length", "markdown", "confidence", "authority", "self-reference", "emoji", "name leaked")
 """Changes that any text answer allows."""
-VARIANTS = ("again", "blank", "swapped", "blurred", "captioned")
+VARIANTS = ("again", "blank", "black", "silence", "swapped", "blurred", "frozen", "reversed", "captioned")
+HIDDEN = {"image": "blank", "video": "black", "audio": "silence", "document": "blank"}
+"""Variant in which a medium shows nothing; an item's first medium counts."""
+_PLURALS = {"image": "pictures", "video": "videos", "audio": "recordings", "document": "documents"}
 
 
 def build_own_cases(
@@ -50,7 +60,7 @@ def build_own_cases(
     seed: int = 0,
     limit: int | None = None,
 ) -> list[Case]:
-    """Build the cases from the user's data; needs two items with a picture and two text answers each.
+    """Build the cases from the user's data; needs two items with a picture or other media and two text answers each.
 
     A limit selects the first usable items; their cases stay the same as without it.
     """
@@ -58,14 +68,16 @@ def build_own_cases(
     complete_items = usable_items(items, responses)
     if len(complete_items) < 2:
         raise InputError(
-            f"to see whether a judge looks, two items or more with a picture and two answers are needed; found "
+            f"two items or more with the same kinds of media (a picture, a video...) and two answers are needed; found "
             f"{len(complete_items)} of {len(items)}"
         )
     cases: list[Case] = []
+    kinds = {item.id: media_kinds(item) for item in complete_items}
     for number, item in enumerate(complete_items[:limit]):
         rng = random.Random(f"{seed}/{item.id}")
         first, second = rng.sample(sorted(answers[item.id], key=lambda answer: answer.contestant), 2)
-        next_item = complete_items[(number + 1) % len(complete_items)]
+        following_items = complete_items[number + 1 :] + complete_items[:number]
+        next_item = next(other for other in following_items if kinds[other.id] == kinds[item.id])
         cases += _picture_use_cases(item, next_item, (first, second))
         if with_bias_cases:
             cases.append(_bias_case(item, first, number))
@@ -73,9 +85,20 @@ def build_own_cases(
 
 
 def usable_items(items: Sequence[Item], responses: Sequence[Response]) -> list[Item]:
-    """Return the items that have a picture and two text answers."""
+    """Return the items that have media, two text answers, and another such item with the same kinds of media."""
     answers = _text_answers_by_item(responses)
-    return [item for item in items if item.pictures and len(answers.get(item.id, ())) > 1]
+    answered_items = [item for item in items if item.media and len(answers.get(item.id, ())) > 1]
+    counts = Counter(media_kinds(item) for item in answered_items)
+    return [item for item in answered_items if counts[media_kinds(item)] > 1]
+
+
+def media_kinds(item: Item) -> frozenset[str]:
+    """Return the kinds of an item's media; a moving picture counts as a video."""
+    return frozenset(_kind_of_part(part) for part in item.media)
+
+
+def _kind_of_part(part: Media) -> str:
+    return "video" if isinstance(part, Picture) and picture_moves(part) else part.kind
 
 
 def _text_answers_by_item(responses: Sequence[Response]) -> dict[str, list[Response]]:
@@ -91,35 +114,63 @@ def _picture_use_cases(item: Item, other_item: Item, pair: tuple[Response, Respo
     plain = replace(item, tags={**item.tags, "part": "own", "base": item.id, "what": "as it is"})
     yield Case(plain, pair, PAIRS)
     yield Case(plain, pair, PAIRS, trial=1)
-    pictures_by_variant = {
-        "blank": [picture_variants.blank_picture(picture.data()) for picture in item.pictures],
-        "blurred": [picture_variants.blur_picture(picture.data()) for picture in item.pictures],
-        "swapped": [
-            other_item.pictures[position % len(other_item.pictures)].data() for position in range(len(item.pictures))
-        ],
-    }
-    if len(item.captions) == len(item.pictures):
-        pictures_by_variant["captioned"] = pictures_by_variant["blank"]
-    for change, pictures in pictures_by_variant.items():
+    media_by_variant = _media_variants(item, other_item)
+    hidden_change = next(iter(media_by_variant))
+    if len(item.captions) == len(item.media):
+        media_by_variant["captioned"] = media_by_variant[hidden_change]
+    for change, media in media_by_variant.items():
         name = f"{item.id}~{change}"
         captions = item.captions if change == "captioned" else ()
-        turns = _replace_pictures(item, [Picture.from_bytes(data, name=name) for data in pictures], captions)
+        turns = _replace_media(item, media, captions)
         tags = {**item.tags, "part": "own", "base": item.id, "what": change}
         variant = Item(name, turns, item.reference, item.captions, tags)
         yield Case(variant, tuple(replace(response, item=name) for response in pair), PAIRS)
 
 
-def _replace_pictures(item: Item, pictures: Sequence[Picture], captions: Sequence[str]) -> tuple[Turn, ...]:
-    """Return the turns with other pictures, and their captions: before the question, or each behind its picture."""
+def _media_variants(item: Item, other_item: Item) -> dict[str, list[Media]]:
+    """Return the media of each variant; the first one shows nothing."""
+    kinds = [_kind_of_part(part) for part in item.media]
+    others = {kind: [part for part in other_item.media if _kind_of_part(part) == kind] for kind in kinds}
+    # The order of variants is that of the cases; plain pictures keep theirs.
+    variants = {HIDDEN[kinds[0]]: [_hide_medium(part) for part in item.media]}
+    if "image" in kinds:
+        variants["blurred"] = [
+            media_from_bytes(picture_variants.blur_picture(part.data())) if kind == "image" else part
+            for part, kind in zip(item.media, kinds, strict=True)
+        ]
+    variants["swapped"] = [others[kind][place % len(others[kind])] for place, kind in enumerate(kinds)]
+    if "video" in kinds:
+        for change in ("frozen", "reversed"):
+            variants[change] = [
+                changed_video(part, change) if kind == "video" else part
+                for part, kind in zip(item.media, kinds, strict=True)
+            ]
+    return variants
+
+
+def _hide_medium(part: Media) -> Media:
+    match _kind_of_part(part):
+        case "video":
+            return changed_video(part, "black")
+        case "audio":
+            is_wav = part.media_type == "audio/wav"
+            return media_from_bytes(hide_in_silence(part.data()) if is_wav else encode_wav(silence(2.0)))
+        case "document":
+            return media_from_bytes(write_pdf([[]]))
+    return media_from_bytes(picture_variants.blank_picture(part.data()))
+
+
+def _replace_media(item: Item, media: Sequence[Media], captions: Sequence[str]) -> tuple[Turn, ...]:
+    """Return the turns with other media, and their captions: before the question, or each behind its medium."""
     *_, last = item.turns[-1].parts
-    is_in_place = item.is_interleaved or isinstance(last, Picture)
-    remaining_pictures, remaining_captions = list(pictures), list(captions)
+    is_in_place = item.is_interleaved or isinstance(last, Media)
+    remaining_media, remaining_captions = list(media), list(captions)
     turns = []
     for turn in item.turns:
         parts: list[Part] = []
         for part in turn.parts:
-            parts.append(remaining_pictures.pop(0) if isinstance(part, Picture) else part)
-            if is_in_place and isinstance(part, Picture) and captions:
+            parts.append(remaining_media.pop(0) if isinstance(part, Media) else part)
+            if is_in_place and isinstance(part, Media) and captions:
                 parts.append(remaining_captions.pop(0))
         turns.append(Turn(turn.role, tuple(parts)))
     if captions and not is_in_place:
@@ -190,15 +241,11 @@ def measure_own_picture_use(rows: Sequence[JudgedCase]) -> OwnPictureUse:
             is not None
         ):
             excess_shares[variant] = excess
-    bases = [
-        base for base in repeat_changes if base in changes_by_variant["blank"] and base in changes_by_variant["swapped"]
-    ]
+    hidden_changes = {**changes_by_variant["blank"], **changes_by_variant["black"], **changes_by_variant["silence"]}
+    swapped_changes = changes_by_variant["swapped"]
+    bases = [base for base in repeat_changes if base in hidden_changes and base in swapped_changes]
     index = signed_mean_over_items(
-        [
-            (changes_by_variant["blank"][base] + changes_by_variant["swapped"][base]) / 2 - repeat_changes[base]
-            for base in bases
-        ],
-        bases,
+        [(hidden_changes[base] + swapped_changes[base]) / 2 - repeat_changes[base] for base in bases], bases
     )
     return OwnPictureUse(changed_shares, excess_shares, index)
 
@@ -243,21 +290,27 @@ def own_items_card(record: Record, judge: str) -> Card:
     }  # fmt: skip
     return Card(
         judge,
-        _lead_text(picture_use, biases),
+        _lead_text(picture_use, biases, _media_noun(rows)),
         {name: tables for name, tables in nonempty_sections.items() if tables},
         measures,
     )
 
 
-def _lead_text(picture_use: OwnPictureUse, biases: Sequence[bias_effects.Bias]) -> str:
+def _media_noun(rows: Sequence[JudgedCase]) -> Note:
+    """Return the word for the media of the items: pictures, videos, recordings, documents, or media if several."""
+    kinds = {kind for row in rows if row.change == "as it is" for kind in media_kinds(row.item)}
+    return word_note(_PLURALS[next(iter(kinds))] if len(kinds) == 1 else "media")
+
+
+def _lead_text(picture_use: OwnPictureUse, biases: Sequence[bias_effects.Bias], media: Note) -> str:
     if picture_use.index is None:
-        parts: list[str] = [Note("audit.own.unknown")]
+        parts: list[str] = [Note("audit.own.unknown", media=media)]
     else:
         index = f"{picture_use.index.value:.2f} [{picture_use.index.low:.2f}, {picture_use.index.high:.2f}]"
         parts = [
-            Note("audit.own.uses-picture", index=index)
+            Note("audit.own.uses-picture", media=media, index=index)
             if picture_use.verdict == "yes"
-            else Note("audit.own.no-sign", index=index)
+            else Note("audit.own.no-sign", media=media, index=index)
         ]
     flagged_biases = [bias for bias in biases if bias.is_flagged]
     parts += [

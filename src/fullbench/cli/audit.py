@@ -202,7 +202,8 @@ def _load_own_cases(
     if usable < len(own_items):
         omitted_count = len(own_items) - usable
         print_message(
-            f"{omitted_count:,} of {len(own_items):,} items were skipped: they lack a picture or two text responses."
+            f"{omitted_count:,} of {len(own_items):,} items were skipped: they lack two text responses, or media of "
+            "kinds that another item has, too."
         )
     print_message(*limit_messages(min(usable, limit or usable), usable))
     return f"{'picture-use' if picture_use_only else 'own-audit'}-{items.stem}", cases
