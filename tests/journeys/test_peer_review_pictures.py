@@ -232,7 +232,7 @@ def test_scores_of_three_parts_and_every_weighting_are_those_computed_by_hand(re
     assert near["consistent weights"]["pearson"] == pytest.approx(pearson(graded(given, steps)))
     assert near["reversed weights"]["pearson"] == pytest.approx(pearson(graded(given, turned)))
     assert near["uniform"]["pearson"] == pytest.approx(pearson(alike))
-    assert any("1 of 1 starts settled" in note for note in tables["convergence"]["notes"]), "--initial uniform"
+    assert any("1 of 1 starts converged" in note for note in tables["convergence"]["notes"]), "--initial uniform"
     curve = cells(tables["nearing"], "round")
     assert curve[0]["pearson"] == pytest.approx(pearson(alike))
     ended = curve[max(curve)]["pearson"]
@@ -345,7 +345,7 @@ def test_words_and_prompt_of_ones_own_in_chinese_without_kin(server, folder, rev
             won[short(name)].append(mark)
     shown = {name: row["uniform"] for name, row in cells(tables["ranking"], "contestant").items()}
     assert shown == pytest.approx({name: fmean(marks) for name, marks in won.items()})
-    assert any("of 1 starts settled" in note for note in tables["convergence"]["notes"])
+    assert any("of 1 starts converged" in note for note in tables["convergence"]["notes"])
 
 
 def test_the_shipped_chinese_words_ask_throughout(server, folder, reviewed):

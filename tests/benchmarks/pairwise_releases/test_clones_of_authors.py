@@ -74,7 +74,7 @@ def test_alpaca_eval(cli, tmp_path):
     assert {name: found[f"weighted/{name}/win_rate"] for name in printed} == pytest.approx(printed)
     assert found["weighted/m2/counts"] == [1, 0, 1, 2]
     _, out, _ = cli("reproduce", "alpaca_eval", "--data", tmp_path)
-    assert "4 of 4 printed figures agree" in " ".join(out.split()), out
+    assert "4 of 4 printed numbers agree" in " ".join(out.split()), out
     record = load_plugin("benchmarks", "alpaca_eval").record(tmp_path)
     assert (len(record), {verdict.ballot for verdict in record}) == (5, {"real:0-1"})
 

@@ -88,7 +88,7 @@ def test_the_ranking_is_near_the_truth_and_says_what_it_rests_on(done):
     assert near["UPME"].value > 0.9
     assert near["UPME"].value > near["uniform"].value
     assert by_name["ranking"].column("contestant")[-1] == "synthetic/blind"
-    assert any("correlation: not known for" in note for note in by_name["ranking"].notes)
+    assert any("correlation: unknown for" in note for note in by_name["ranking"].notes)
     weights = dict(zip(by_name["reviewers"].column("reviewer"), by_name["reviewers"].column("weight"), strict=True))
     assert min(weights, key=weights.get) == "synthetic/blind"
 
