@@ -130,7 +130,7 @@ MISTAKES: list[tuple[tuple[str, ...], str]] = [
     (items("broken64.jsonl"), "no sound base64"),
     (items("uri.jsonl"), "not in base64"),
     (items("long64.jsonl"), "no path and no picture in base64"),
-    (items("movie.jsonl"), "is not a picture we know"),
+    (items("movie.jsonl"), "name it in a column 'videos'"),
     (items("tags.jsonl"), "'tags' must be a mapping"),
     (items("ragged.csv"), "3 cells under 2 columns"),
     (items("doubled.csv"), "the column 'id' occurs twice"),
