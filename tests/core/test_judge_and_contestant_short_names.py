@@ -58,7 +58,7 @@ def test_a_label_is_shown_as_it_is():
 
 def test_chosen_names_win():
     specs = ["openai:gpt-4o", "openai:gpt-4o?mode=steps", "openai:glm"]
-    assert names_of_specs(specs, chosen={specs[2]: "gpt-4o"}) == ["gpt-4o #13cc159a", "gpt-4o (steps)", "gpt-4o"]
+    assert names_of_specs(specs, chosen={specs[2]: "gpt-4o"}) == ["gpt-4o #ff823c5d", "gpt-4o (steps)", "gpt-4o"]
     assert names_of_specs(specs, chosen={specs[0]: "Ann", specs[1]: "Ann"}) == ["Ann", "Ann (steps)", "glm"]
 
 
