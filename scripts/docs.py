@@ -25,6 +25,36 @@ STYLE = (
     ".md-typeset .shown figure { width: auto; margin: 0; text-align: left; }\n"
 )
 """Names of options break at a hyphen, on a phone, and never in a word; what a cell showed scrolls within the page."""
+WORKER = """\
+// Browsers start no worker from a file on disk; run the script of the search in a hidden frame instead.
+if (location.protocol === "file:") {
+  window.IFrameWorker = window.Worker = class extends EventTarget {
+    constructor(url) {
+      super();
+      const frame = document.createElement("iframe");
+      frame.hidden = true;
+      document.body.appendChild(frame);
+      const inner = (this.inner = frame.contentWindow);
+      const load = (address) => new Promise((done, failed) => {
+        const script = inner.document.createElement("script");
+        Object.assign(script, { src: address, onload: done, onerror: failed });
+        inner.document.body.appendChild(script);
+      });
+      inner.postMessage = (data) => {
+        const event = new MessageEvent("message", { data });
+        this.dispatchEvent(event);
+        if (this.onmessage) this.onmessage(event);
+      };
+      inner.importScripts = async (...addresses) => { for (const address of addresses) await load(address); };
+      this.ready = load(url);
+    }
+    postMessage(data) {
+      this.ready.then(() => this.inner.dispatchEvent(new MessageEvent("message", { data })));
+    }
+    terminate() {}
+  };
+}
+"""
 VARIABLES = {
     "FULLBENCH_COMMAND": "The path of fullbench in printed commands. `make demo` sets it.",
     "FULLBENCH_CACHE": "The folder of what was fetched once; the user's cache folder where it is not set.",
@@ -54,6 +84,7 @@ def main() -> None:
         shutil.copy(ROOT / name, target / name)
     (target / "index.md").write_text(readme(), encoding="utf-8")
     (target / "extra.css").write_text(STYLE, encoding="utf-8")
+    (target / "iframe-worker.js").write_text(WORKER, encoding="utf-8")
     (target / "gallery.md").write_text(gallery(), encoding="utf-8")
     for path in target.rglob("*.ipynb"):
         path.with_suffix(".md").write_text(notebook(path), encoding="utf-8")

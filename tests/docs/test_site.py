@@ -104,3 +104,4 @@ def test_the_site_is_built(pages, tmp_path):
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-f", str(tmp_path / "mkdocs.yml")]
     subprocess.run(command, check=True, timeout=200)
     assert (tmp_path / "site" / "index.html").exists()
+    assert "iframe-worker.js" in (tmp_path / "site" / "index.html").read_text(encoding="utf-8"), "search from disk"
