@@ -6,6 +6,7 @@ Chinese pages, `[site.studies."NAME"]` the differences of one study.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -18,6 +19,8 @@ from fullbench.files.toml_reader import read_toml
 from fullbench.reports.logos_from_local_files import Logo
 
 DEFAULT_TITLE = "fullbench"
+READABLE, DARK_PAPER = 4.5, "#14191f"
+"""Least contrast of text (WCAG AA), and the background of dark pages."""
 LINKS = ("homepage", "paper", "data", "licence_link")
 TEXTS = {"description": 600, "citation": 6_000}
 """Texts that may have several lines, and their maximum number of characters."""
@@ -40,6 +43,8 @@ class Imprint:
     citation: str = ""
     """BibTeX entry, shown unchanged instead of a generated one."""
     logo: Logo | None = None
+    accent: str = ""
+    """Colour of links, buttons and bars, as `#rrggbb`."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Labels shown on pages instead of names of criteria, tags and tag values."""
     chinese: Mapping[str, Any] = field(default_factory=dict)
@@ -152,9 +157,49 @@ def _checked_field(key: str, value: Any, path: Path, where: str) -> Any:
         raise InputError(f"[{where}] has the {key} {value!r}, which is no text of one line", path=path)
     if key == "logo":
         return Logo.read(value, path)
+    if key == "accent":
+        if not (re.fullmatch(r"#[0-9a-fA-F]{6}", value) and contrast(value, "#ffffff") >= READABLE):
+            raise InputError(
+                f"[{where}] has the accent {value!r}, which is no colour #rrggbb that can be read on white", path=path
+            )
+        return value.lower()
     if key in LINKS and not _is_link(value):
         raise InputError(f"[{where}] has the {key} {value!r}, which does not begin with https://", path=path)
     return value.strip()
+
+
+def contrast(one: str, two: str) -> float:
+    """Return the contrast of two colours `#rrggbb` by WCAG 2.
+
+    >>> round(contrast("#000000", "#ffffff")), round(contrast("#8a1538", "#ffffff"), 1)
+    (21, 9.3)
+    """
+
+    def luminance(colour: str) -> float:
+        shares = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+        linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    lighter, darker = sorted((luminance(one), luminance(two)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def accent_style(accent: str) -> str:
+    """Return the style sheet that sets an accent colour, in the dark a lighter tone of it that can be read.
+
+    >>> accent_style("#8a1538").splitlines()[0]
+    ':root { --accent: #8a1538; --on-accent: #ffffff; }'
+    """
+    tone = accent
+    while contrast(tone, DARK_PAPER) < READABLE:
+        parts = [int(tone[place : place + 2], 16) for place in (1, 3, 5)]
+        tone = "#" + "".join(f"{min(255, part + (255 - part) // 8 + 1):02x}" for part in parts)
+    dark = f"{{ --accent: {tone}; --on-accent: #10151b; }}"
+    return (
+        f":root {{ --accent: {accent}; --on-accent: #ffffff; }}\n"
+        f'@media (prefers-color-scheme: dark) {{ :root:not([data-scheme="light"]) {dark} }}\n'
+        f':root[data-scheme="dark"] {dark}\n'
+    )
 
 
 def _is_line(value: Any) -> bool:

@@ -44,6 +44,13 @@ class LaidCell:
     """CSS class in a heat map, which has no bars."""
     tip: str = ""
     """Tooltip of a number by tag."""
+    counted: str = ""
+    """Observations in words, such as "35 matches, 77 verdicts"; empty for "n=35"."""
+
+    @property
+    def n_in_words(self) -> str:
+        """Return the observations in words, or as n."""
+        return self.counted or ("" if self.n is None else f"n={self.n}")
 
     @property
     def title(self) -> str:
@@ -92,7 +99,7 @@ def column_axes(table: Table) -> list[Axis | None]:
     """
     if _has_several_units(table):
         return [None] * len(table.columns)
-    return [_shortest_axis(table.cells(place)) for place in range(len(table.columns))]
+    return [shortest_axis(table.cells(place)) for place in range(len(table.columns))]
 
 
 def _has_several_units(table: Table) -> bool:
@@ -103,7 +110,7 @@ def _has_several_units(table: Table) -> bool:
     return is_mixed and place is not None and len({str(cell) for cell in table.cells(place)}) > 1
 
 
-def _shortest_axis(cells: Sequence[Cell]) -> Axis | None:
+def shortest_axis(cells: Sequence[Cell]) -> Axis | None:
     """Return the shortest axis of three to six round steps that holds all intervals, or None if they are one point."""
     estimates = [cell for cell in cells if isinstance(cell, Estimate)]
     least = min((estimate.low for estimate in estimates), default=0.0)
@@ -131,7 +138,7 @@ def laid_column(
     """
     cells, column = table.cells(place), table.typed_columns[place]
     decimals = row_decimals(table, place)
-    axis = None if _has_several_units(table) else _shortest_axis(cells)
+    axis = None if _has_several_units(table) else shortest_axis(cells)
     kind = "number" if is_numeric_column(cells) else "words"
     laid_cells = []
     for cell, digits, href in zip(cells, decimals, hrefs or [None] * len(cells), strict=True):

@@ -21,6 +21,7 @@ from fullbench.reports.html_page import SHARED_FILES
 from fullbench.reports.site_info import Imprint
 from fullbench.version_and_code_digest import __version__
 from fullbench.web import (
+    accent_and_site_logo_routes,
     error_pages,
     live_events,
     media_serving,
@@ -130,6 +131,7 @@ def create_app(settings: Settings) -> FastAPI:
 def _all_routers() -> list[APIRouter]:
     page_routers = [
         metrics_health_and_compression.router,
+        accent_and_site_logo_routes.router,
         live_events.router,
         picture_checks_storage_and_serving.router,
         media_serving.router,

@@ -42,9 +42,9 @@ def numbers(page, heading: str, column: str = "") -> list[tuple[str, int]]:
     cells = beside if beside.count() else table.locator("td[data-tip]:has(a)")
     rows = cells.evaluate_all(
         """cells => cells.map(cell => [cell.querySelector('a').href,
-            cell.querySelector('.n')?.textContent || cell.dataset.tip.split(" · ").pop()])"""
+            (cell.querySelector('.n') ?? cell).dataset.n])"""
     )
-    return [(href, int(n.removeprefix("n="))) for href, n in rows]
+    return [(href, int(n)) for href, n in rows]
 
 
 def count(page) -> int:

@@ -215,7 +215,7 @@ def everybody(page, contestants, width) -> None:
         assert [head.strip(" ↑↓") for head in heads] == ["rank", "contestant", "rating"]
         sheet.get_by_role("button", name="All columns").click()
         assert sheet.locator("thead th:visible").count() > 4
-    each_n = "rows => rows.map(row => [...row.querySelectorAll('.n')].map(one => Number(one.textContent.slice(2))))"
+    each_n = "rows => rows.map(row => [...row.querySelectorAll('.n')].map(one => Number(one.dataset.n)))"
     behind = [max(some) for some in rows.evaluate_all(each_n)]
     least = sorted(behind)[len(behind) // 2]
     sheet.get_by_role("spinbutton", name="at least n").fill(str(least))

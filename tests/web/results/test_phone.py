@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from fullbench.web.results.boards import board_store
@@ -115,7 +117,7 @@ def test_one_contestants_duels_are_listed_in_place_of_a_table_wider_than_the_pho
         for (opponent, share, tip, href), (shown, figure, rest, link) in zip(expected, listed, strict=True):
             assert (shown, figure, link) == (opponent, share, href)
             assert tip == f"{name}, {opponent}: {share}{rest}"
-            assert "n=" in rest
+            assert re.search(r"\d match(es)?, \d+ verdicts", rest)
     edge = "all => all.every((one) => one.getBoundingClientRect().right <= innerWidth)"
     assert section.locator(".matches *").evaluate_all(edge)
     context.close()

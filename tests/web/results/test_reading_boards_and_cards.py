@@ -136,6 +136,8 @@ def test_judges_are_told_in_sentences_by_criterion_and_a_card_opens_with_its_own
         assert all("Agrees with people on " in sentence for sentence in sentences)
         shares = [int(sentence.split("Agrees with people on ")[1].split("%")[0]) for sentence in sentences]
         assert shares == sorted(shares, reverse=True)
+    parts = desk.get_by_role("navigation", name="On this page")
+    parts.get_by_role("link", name="All numbers").click()
     table = desk.get_by_role("region", name="Judges, by their agreement with people")
     heads = table.locator("thead th").all_text_contents()
     for key in ("dollars per 1,000", "s a call"):
@@ -144,6 +146,7 @@ def test_judges_are_told_in_sentences_by_criterion_and_a_card_opens_with_its_own
         priced = [cell for cell in cells.all() if cell.locator(".interval").count()]
         assert len(priced) == 4, "two judges ask models, under two criteria"
         assert all(cell.locator("svg.bar").count() == 1 for cell in priced)
+    parts.get_by_role("link", name="In sentences").click()
     follow(desk, desk.locator("ol.judged").first.get_by_role("link", name="gpt-x"))
     opening = desk.locator("h1 ~ .verdict-on")
     assert opening.count() == 2

@@ -55,11 +55,14 @@ def test_from_the_first_page_to_the_pixels(shown, viewer):
     board = viewer.get(steady)
     assert board.status_code == 200
     cell = re.search(
-        r'<a href="(/verdicts\?[^"]+)">[^<]*</a> <span class="interval">[^<]*</span> <span class="n">n=(\d+)',
+        r'<a href="(/verdicts\?[^"]+)">[^<]*</a> <span class="interval">[^<]*</span> '
+        r'<span class="n" data-n="(\d+)">([^<]*)<',
         board.text,
     )
     listed = viewer.get(cell[1].replace("&amp;", "&"))
-    assert count_of(listed.text) == 2 * int(cell[2])  # both orders of a pair are one match
+    count = count_of(listed.text)
+    assert count == 2 * int(cell[2])  # both orders of a pair are one match
+    assert cell[3] == f"{cell[2]} matches, {count} verdicts"
     case = viewer.get(hrefs(listed.text, "/cases/")[0])
     assert case.status_code == 200
     assert "四个方块" in case.text

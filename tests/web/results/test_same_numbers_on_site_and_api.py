@@ -93,7 +93,7 @@ def test_three_people_vote_and_every_door_counts_them_alike(database, tmp_path):
         assert lead in " ".join(command("card", "steady", "--ledger", str(path)).split())
         name = next(one["name"] for one in script.get("/api/v1/boards").json()["rows"] if one["judge"] == "human")
         page = people["ann"].get(f"/boards/{name}").text
-        assert all(figure in page for figure in re.findall(r"n=\d+", page))
+        assert all(figure in page for figure in re.findall(r"\d+ matches, \d+ verdicts", page))
         command("export", "site", "--ledger", str(path), "--out", str(tmp_path / "site"), "--no-charts")
         copied = (tmp_path / "site" / "boards" / f"{name}.html").read_text(encoding="utf-8")
         figures = r'data-sort="([^"]*)"'

@@ -120,12 +120,12 @@ def test_colours_of_heat_cells_fade_with_n_and_baselines_come_last(browser, serv
     computed(page, board("human"))
     assert page.locator(".switch a").all_inner_texts() == ["People's votes", "keen", "steady", "chance", "length"]
     cells = page.locator("table:is(.heat, .square) td[data-tip]").evaluate_all(
-        "all => all.map(one => [one.dataset.tip, one.className])"
+        "all => all.map(one => [one.dataset.n, one.className])"
     )
     steps: dict[int, set[int]] = {}
-    for tip, classes in cells:
+    for n, classes in cells:
         colour = re.search(r"(?:more|less)-(\d)", classes)
-        steps.setdefault(int(re.search(r"n=(\d+)", tip)[1]), set()).add(int(colour[1]) if colour else 0)
+        steps.setdefault(int(n), set()).add(int(colour[1]) if colour else 0)
     assert min(steps) < 5 < max(steps)
     assert all(found == {0} for n, found in steps.items() if n < 5)
     assert max(max(found) for n, found in steps.items() if 5 <= n <= 10) <= 2
@@ -138,8 +138,9 @@ def test_the_five_numbers_of_a_card_are_those_of_the_judges_table(browser, serve
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
     computed(page, "/judges")
+    page.get_by_role("link", name="All numbers").click()
     heads = page.locator("#judges thead th").all_text_contents()
-    row = page.locator("#judges tbody tr", has=page.get_by_role("link", name="keen", exact=True))
+    row = page.locator("#judges tbody tr", has=page.locator("a", has_text=re.compile("^keen$")))
     values = row.locator("th, td:not(.pick)").evaluate_all(
         "all => all.map(one => (one.querySelector('a') ?? one).textContent)"
     )

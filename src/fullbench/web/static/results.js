@@ -53,8 +53,7 @@ const enrich = (table) => {
   const [search, least] = ["search", "number"].map((kind) => bar.querySelector(`input[type="${kind}"]`));
   const compare = bar.querySelector("[data-compare]");
   const left = bar.querySelector("output");
-  const behind = (row) => Math.max(0, ...[...row.querySelectorAll(".n")].map((one) => Number(one.textContent.slice(2))),
-    ...[...row.querySelectorAll("[data-tip]")].map((one) => Number(one.dataset.tip.split("n=")[1])));
+  const behind = (row) => Math.max(0, ...[...row.querySelectorAll("[data-n]")].map((one) => Number(one.dataset.n)));
   const names = (row) => [...row.cells].slice(0, 3).map((cell) => `${cell.textContent} ${fullName(cell)}`).join(" ").toLowerCase();
   const apply = () => {
     whole(table);

@@ -7,7 +7,7 @@ the ledger's columns when verdicts arrive, never in a request; a request only re
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -39,6 +39,8 @@ class LinkedTable:
     table: Table
     links: Links = ()
     charts: Sequence[Mapping[str, Any]] = ()
+    verdict_counts: Mapping[Filter, int] = field(default_factory=dict)
+    """Number of verdicts behind links, as far as counted; see `lists.verdict_counts_of_cells`."""
 
     def link(self, row: int, column: int) -> Filter | None:
         """Return the filter behind a cell, or None."""

@@ -34,6 +34,7 @@ class MatrixCell:
     metric: str
     interval: str
     n: int
+    estimate: Estimate | None
     sort: float
     shade: int
     """0 (first) to `SHADES` - 1 (last); -1 if the board ranks nobody."""
@@ -235,6 +236,7 @@ def _cells_by_contestant(
             metric=metric_text,
             interval=interval,
             n=0 if estimate is None else estimate.n,
+            estimate=estimate,
             sort=float("-inf") if estimate is None else estimate.value,
             shade=-1 if middle is None else round((SHADES - 1) * min(1.0, (middle - 1) / count)),
             link=None if metric_column is None else linked_table.link(number, metric_column),

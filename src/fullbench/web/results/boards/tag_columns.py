@@ -51,7 +51,9 @@ def _add_tag_columns(sheet: Sheet, tables: Sequence[LinkedTable], urls: PageUrls
         unit = str(table.source.get("ballot", "")) or translate_sentence(language, UNIT_WON)
         heads.append(TagHead(value.removeprefix(f"{source.tag}: "), f"{source.tag}, {unit}"))
         named_cells = zip(
-            (str(row[0]) for row in table.rows), column_cells(source.linked_table, source.place, urls), strict=True
+            (str(row[0]) for row in table.rows),
+            column_cells(source.linked_table, source.place, urls, language),
+            strict=True,
         )
         by_contestant = dict(named_cells)
         cells = [(row[sheet.named_by].text, by_contestant.get(row[sheet.named_by].text)) for row in sheet.rows]
@@ -63,7 +65,7 @@ def _add_tag_columns(sheet: Sheet, tables: Sequence[LinkedTable], urls: PageUrls
 
 
 def _with_tip(cell: LaidCell, name: str, head: TagHead) -> LaidCell:
-    tip = f"{name}, {head.name} ({head.unit}): {cell.text} {cell.interval} · n={cell.n}" if cell.interval else ""
+    tip = f"{name}, {head.name} ({head.unit}): {cell.text} {cell.interval} · {cell.n_in_words}" if cell.interval else ""
     return replace(cell, tip=tip)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from markupsafe import Markup
 from sqlalchemy import Connection, select, true
 
+from fullbench.analysis.summary.judge_trust import is_baseline
 from fullbench.core.case import Case
 from fullbench.core.dialogue_turn_answers_and_criteria import is_dialogue, open_turns, turn_starts
 from fullbench.core.item import Turn
@@ -262,7 +263,13 @@ def load_case_details(connection: Connection, ledger: Ledger, key: str, study: s
     people: dict[str, list[VerdictDetails]] = {}
     for details in sorted(
         all_details,
-        key=lambda details: (details.verdict.judge, details.verdict.rater, details.verdict.trial, details.order),
+        key=lambda details: (
+            is_baseline(details.verdict.judge),
+            details.verdict.judge,
+            details.verdict.rater,
+            details.verdict.trial,
+            details.order,
+        ),
     ):
         if is_person(details.verdict.judge):
             people.setdefault(details.verdict.rater, []).append(details)

@@ -12,7 +12,7 @@ from jinja2 import Environment
 from sqlalchemy import Connection, Select
 
 from fullbench.analysis.summary.judge_trust import is_baseline
-from fullbench.analysis.summary.study_summary import sentences_of, without_sentences
+from fullbench.analysis.summary.study_summary import JUDGES, sentences_of
 from fullbench.core.ballot import LETTERS
 from fullbench.core.table import Table
 from fullbench.ledger.ledger import Ledger
@@ -30,6 +30,8 @@ from fullbench.web.results.boards.contestants_by_judges_matrix import (
     first_places,
     task_matrices,
 )
+from fullbench.web.results.boards.interval_chart_of_contestants import build_interval_chart
+from fullbench.web.results.boards.judge_trust_rows import trust_groups
 from fullbench.web.results.boards.tag_columns import with_tags
 from fullbench.web.results.catalogue import panels_created_on_site
 from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import (
@@ -39,7 +41,7 @@ from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import
     study_ids_by_name,
 )
 from fullbench.web.results.catalogue.disagreement_flags import is_panel, is_person
-from fullbench.web.results.lists import case_facets, case_list, verdict_list
+from fullbench.web.results.lists import case_facets, case_list, verdict_counts_of_cells, verdict_list
 from fullbench.web.results.lists import case_list as case_rows
 from fullbench.web.results.lists.verdict_filters import FAULT_WORDS, SHOWN_WORDS, Filter
 from fullbench.web.results.pages import case_page, social_card, study_summary
@@ -49,6 +51,7 @@ from fullbench.web.results.pages.tables_and_charts_for_templates import (
     build_sheet,
     build_sheets,
     chart_of,
+    count_in_words,
     group_by_tab,
     translate_linked_table,
     with_cards,
@@ -151,13 +154,11 @@ class Views:
         shown_matrices = (
             overall if selected_task is None else self._matrices(connection, board_stamps, language, selected_task)
         )
-        summary = [] if selected_task else self._summary(connection, shown_study, stamps, language)
+        stored_summary = [] if selected_task else self._stored_summary(connection, shown_study, stamps)
         return {
             **self.common(connection, "boards", study),
-            "summary_sentences": [str(sentence) for sentence in sentences_of(summary)],
-            "summary_sheets": [
-                build_sheet(LinkedTable(without_sentences(table)), self.urls, table.name.replace(" ", "-"))
-                for table in summary
+            "summary_sentences": [
+                str(sentence) for sentence in sentences_of(self._shown_summary(stored_summary, language))
             ],
             "verdicts": verdict_list.count_verdicts(connection, Filter(study=shown_study)).n,
             "story": story,
@@ -168,39 +169,57 @@ class Views:
             "outcome_of": overall[0] if len(overall) > 1 else None,
             "groups": [
                 self._group(connection, heading, stamps.get(heading.name))
-                for heading in sorted(headings, key=lambda heading: not is_person(heading.judge))
+                for heading in sorted(headings, key=_people_first)
             ],
             "matrices": shown_matrices,
             "body": self._bodies.get(
                 (shown_study, board_stamps, language, selected_task, self.names.stamp),
-                partial(self._render_matrices, shown_study, shown_matrices, language, selected_task),
+                lambda: self._render_matrices(
+                    connection,
+                    shown_study,
+                    shown_matrices,
+                    stored_summary=stored_summary,
+                    language=language,
+                    task=selected_task,
+                ),
             ),
             "task": selected_task,
         }
 
-    def _summary(
-        self, connection: Connection, study: str, stamps: Mapping[str, str], language: Language
-    ) -> Sequence[Table]:
-        """Return the summary of a study with display names, in a language."""
+    def _stored_summary(self, connection: Connection, study: str, stamps: Mapping[str, str]) -> Sequence[Table]:
+        """Return the summary of a study with full names, in English."""
         stamp = stamps.get(stored_study_summary.summary_name(study))
         if stamp is None:
             return []
         tables: Sequence[Table] = self._summaries.get(
-            (study, stamp, language),
-            lambda: [
-                localise_table(self.names.table(table), language)
-                for table in stored_study_summary.find_summary(connection, study)
-            ],
+            (study, stamp), partial(stored_study_summary.find_summary, connection, study)
         )
         return tables
 
+    def _shown_summary(self, tables: Sequence[Table], language: Language) -> list[Table]:
+        """Return tables of the summary with display names, in a language."""
+        return [localise_table(self.names.table(table), language) for table in tables]
+
     def _render_matrices(
-        self, study: str, shown_matrices: Sequence[Matrix], language: Language, task: Task | None = None
+        self,
+        connection: Connection,
+        study: str,
+        shown_matrices: Sequence[Matrix],
+        *,
+        stored_summary: Sequence[Table],
+        language: Language,
+        task: Task | None = None,
     ) -> str:
         template = self.environment.get_template("results/matrices.html")
         labels = self.imprint.for_language(language).of_study(study).labels
+        links = {
+            cell.link for matrix in shown_matrices for _, cells in matrix.rows for cell in cells if cell and cell.link
+        }
+        counts = verdict_counts_of_cells.count_cells(connection, links)
         return template.render(
-            matrices=shown_matrices,
+            matrices=[(matrix, build_interval_chart(matrix, stored_summary, counts)) for matrix in shown_matrices],
+            counts=counts,
+            counted=partial(count_in_words, language),
             places=self.urls,
             t=partial(translate_sentence, language),
             names=self.names,
@@ -285,10 +304,12 @@ class Views:
         board = self._board(connection, name, stamp)
         if board is None:
             return None
-        body = self._bodies.get((name, stamp, language, self.names.stamp), lambda: self._body(board, language))
+        body = self._bodies.get(
+            (name, stamp, language, self.names.stamp), lambda: self._body(connection, board, language)
+        )
         all_headings = sorted(
             board_store.board_headings(connection, board.study),
-            key=lambda heading: (not is_person(heading.judge), is_baseline(heading.judge)),
+            key=_people_first,
         )
         link = Filter(study=_study_link(connection, board.study), judge=board.judge, criterion=board.criterion)
         return {
@@ -301,9 +322,10 @@ class Views:
             "closed": _panel_closed_at(connection, board.judge),
         }
 
-    def _body(self, board: Board, language: Language) -> str:
+    def _body(self, connection: Connection, board: Board, language: Language) -> str:
         template = self.environment.get_template("results/table_sections.html")
-        tables, source = self.names.tables(board.tables), (board.name, board.stamp + self.names.stamp)
+        counted = verdict_counts_of_cells.with_verdict_counts(connection, board.tables)
+        tables, source = self.names.tables(counted), (board.name, board.stamp + self.names.stamp)
         board_sheets = build_sheets(tables, source, self.urls, language, svg=self._draw_svg)
         groups = group_by_tab(with_tags(board_sheets, tables, self.urls, language))
         in_order = [sheet for _, sheets in groups for sheet in sheets]
@@ -431,13 +453,22 @@ class Views:
         sentences = [
             (row.judge, row.criterion, row.sentence if has_votes else row.sentence_without_people) for row in standings
         ]
-        leaderboard_tables = [] if table is None else [("judges", table)]
         audit_tables = [
             (linked_table.table.name, linked_table)
             for linked_table in judge_cards.load_audited_judge_tables(connection, shown_study)
         ]
-        tables = [*audit_tables, *leaderboard_tables, *([] if fault_table is None else [("unusable", fault_table)])]
-        named_tables = self.names.tables([linked_table for _, linked_table in tables])
+        parts = [
+            (key("Audit"), audit_tables),
+            (key("All numbers"), [] if table is None else [("judges", table)]),
+            (key("Unusable verdicts"), [] if fault_table is None else [("unusable", fault_table)]),
+        ]
+        stored_summary = self._stored_summary(connection, shown_study, stamps)
+        shown_summary = self._shown_summary(stored_summary, language)
+
+        def lay_out(id_: str, linked_table: LinkedTable) -> Sheet:
+            shown_table = translate_linked_table(self.names.tables([linked_table])[0], language)
+            return with_cards(build_sheet(shown_table, self.urls, id_, language), names, self.urls, link)
+
         ranked_judges = {standing.judge for standing in standings}
         return {
             **self.common(connection, "judges", study),
@@ -446,11 +477,13 @@ class Views:
             ],
             "met_by_people": has_votes,
             "all_judges": [n for n in names if not is_person(n) and not is_panel(n) and n not in ranked_judges],
-            "sheets": [
-                with_cards(
-                    build_sheet(translate_linked_table(linked_table, language), self.urls, id_), names, self.urls, link
-                )
-                for (id_, _), linked_table in zip(tables, named_tables, strict=True)
+            "trusts": trust_groups(stored_summary, shown_summary),
+            "trust_sentence": next(iter(sentences_of(shown_summary)[1:2]), "") if len(shown_summary) > 1 else "",
+            "trust_notes": [str(note) for table in shown_summary if table.name == JUDGES for note in table.notes],
+            "sheets_by_part": [
+                (translate_sentence(language, title), [lay_out(id_, linked_table) for id_, linked_table in tables])
+                for title, tables in parts
+                if tables
             ],
         }
 
@@ -522,7 +555,7 @@ class Views:
         if judge_table is None:
             return []
         linked_table, standings = judge_table
-        sheet = build_sheet(translate_linked_table(linked_table, language), self.urls, "numbers")
+        sheet = build_sheet(translate_linked_table(linked_table, language), self.urls, "numbers", language)
         keys = [column.key for column in linked_table.table.typed_columns]
         by_key = [dict(zip(keys, zip(sheet.heads, row, strict=True), strict=True)) for row in sheet.rows]
         return [
@@ -549,6 +582,11 @@ class Views:
             sections.append((title, build_sheets(tables, source, self.urls, language, start=start, svg=self._draw_svg)))
             start += len(linked_tables)
         return sections
+
+
+def _people_first(heading: Heading) -> tuple[bool, bool]:
+    """Sort key of boards: people, then judges, then baselines."""
+    return not is_person(heading.judge), is_baseline(heading.judge)
 
 
 def _panel_closed_at(connection: Connection, judge: str) -> float | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fullbench.analysis.summary.leading_contestants_in_tiers import parse_rank, tiers_of_ranks
 from fullbench.core.estimate import Estimate
 from fullbench.core.json_digests_and_cached_properties import once
 from fullbench.core.table import Cell, Column, Table
@@ -110,6 +111,14 @@ class Sheet:
         return self.linked_table.table.name.startswith("leaderboard")
 
     @property
+    def tiers(self) -> Sequence[int | None]:
+        """Return the tier of each row of a leaderboard by its rank range; empty for other tables."""
+        if not self.leading:
+            return ()
+        ranks = [parse_rank(str(row[0].text)) if str(row[0].text)[:1].isdigit() else None for row in self.rows]
+        return tiers_of_ranks(ranks)
+
+    @property
     def of_family(self) -> str:
         """Return the heading of one of several leaderboards: the kind of verdicts that it ranks by."""
         return FAMILY_HEADINGS.get(self.linked_table.table.name.rpartition(", ")[2], "")
@@ -211,7 +220,7 @@ def build_sheets(
                 rows = len(limit_chart_rows(translated_table.table, hint).rows)
                 alt = translate_sentence(language, chart.alt)
                 chart_images.append(ChartImage(src, wide, narrow, alt, rows if rows < all_rows else 0, all_rows))
-        shown_sheets.append(build_sheet(translated_table, urls, f"table-{number}", chart_images))
+        shown_sheets.append(build_sheet(translated_table, urls, f"table-{number}", language, chart_images))
     return shown_sheets
 
 
@@ -241,9 +250,11 @@ def limit_chart_rows(table: Table, hint: Mapping[str, Any]) -> Table:
     return replace(table, rows=table.rows[:MAX_CHART_ROWS])
 
 
-def build_sheet(linked_table: LinkedTable, urls: PageUrls, name: str, chart_images: Sequence[ChartImage] = ()) -> Sheet:
+def build_sheet(
+    linked_table: LinkedTable, urls: PageUrls, name: str, language: Language, chart_images: Sequence[ChartImage] = ()
+) -> Sheet:
     """Build the sheet of one translated table. Leaderboard rows with few observations move to the end."""
-    columns = [column_cells(linked_table, place, urls) for place in range(len(linked_table.table.columns))]
+    columns = [column_cells(linked_table, place, urls, language) for place in range(len(linked_table.table.columns))]
     page_sheet = Sheet(
         name, linked_table, column_heads(linked_table.table), list(zip(*columns, strict=True)), chart_images
     )
@@ -269,11 +280,23 @@ def with_cards(judge_sheet: Sheet, judges: Collection[str], urls: PageUrls, stud
     return replace(judge_sheet, rows=[(link_to_card(row[0]), *row[1:]) for row in judge_sheet.rows])
 
 
-def column_cells(linked_table: LinkedTable, place: int, urls: PageUrls) -> list[LaidCell]:
+def column_cells(linked_table: LinkedTable, place: int, urls: PageUrls, language: Language) -> list[LaidCell]:
     """Return the cells of one column."""
     cells = linked_table.table.cells(place)
-    hrefs = [_cell_href(linked_table.link(row, place), cell, urls) for row, cell in enumerate(cells)]
-    laid_cells = laid_column(linked_table.table, place, hrefs, urls.logo)
+    links = [linked_table.link(row, place) for row in range(len(cells))]
+    hrefs = [_cell_href(link, cell, urls) for link, cell in zip(links, cells, strict=True)]
+    is_of_matches = _counts_matches(linked_table.table, place)
+    laid_cells = [
+        laid_cell
+        if laid_cell.n is None or link is None or link not in linked_table.verdict_counts
+        else replace(
+            laid_cell,
+            counted=count_in_words(
+                language, laid_cell.n, linked_table.verdict_counts[link], is_of_matches=is_of_matches
+            ),
+        )
+        for laid_cell, link in zip(laid_column(linked_table.table, place, hrefs, urls.logo), links, strict=True)
+    ]
     hint = next((hint for hint in linked_table.charts if hint.get("kind") == "matrix"), None)
     if hint is None or str(linked_table.table.columns[place]) not in map(str, hint["columns"]):
         return laid_cells
@@ -284,6 +307,28 @@ def column_cells(linked_table: LinkedTable, place: int, urls: PageUrls) -> list[
         else laid_cell
         for laid_cell, cell in zip(laid_cells, cells, strict=True)
     ]
+
+
+def _counts_matches(table: Table, place: int) -> bool:
+    """Return True if n of a column counts matches. Otherwise it counts responses, items or verdicts."""
+    if table.name.startswith("wins"):
+        return True
+    if "tag" in table.source:
+        return "ballot" not in table.source
+    return table.typed_columns[place].key in {"rating", "matches won"}
+
+
+def count_in_words(language: Language, n: int, verdicts: int, *, is_of_matches: bool) -> str:
+    """Return n and the number of verdicts that a number's link leads to.
+
+    >>> count_in_words("en", 35, 77, is_of_matches=True), count_in_words("en", 25, 25, is_of_matches=False)
+    ('35 matches, 77 verdicts', '25 verdicts')
+    """
+    if is_of_matches:
+        words = key("{n} matches, {verdicts} verdicts")
+    else:
+        words = key("{verdicts} verdicts") if n == verdicts else key("n={n}, {verdicts} verdicts")
+    return translate_sentence(language, words, n=n, verdicts=verdicts)
 
 
 def _heat_scale(linked_table: LinkedTable, hint: Mapping[str, Any]) -> tuple[float, float]:

@@ -30,7 +30,7 @@ from fullbench.media_metadata_blanking import can_play, clean_pieces
 from fullbench.picture_metadata_removal import can_strip, strip_metadata
 from fullbench.reports.html_page import SHARED_FILES, shrink_picture
 from fullbench.reports.logos_from_local_files import Logo
-from fullbench.reports.site_info import Imprint
+from fullbench.reports.site_info import Imprint, accent_style
 from fullbench.reports.table_formats import render_table
 from fullbench.secret_masking_and_text_escapes import replace_controls
 from fullbench.web.accounts.users import Pseudonyms
@@ -300,6 +300,8 @@ class _SiteWriter:
     def _static(self) -> None:
         for name in STATIC:
             self._file(f"static/{name}", static_file(name).read_bytes())
+        if self.imprint.accent:
+            self._file("static/accent.css", accent_style(self.imprint.accent))
         for logo in (*self.imprint.logos, *self.names.logos):
             self._file(f"logos/{logo.file}", logo.data)
 
