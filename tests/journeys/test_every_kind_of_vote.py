@@ -68,7 +68,8 @@ def site(tmp_path_factory):
     ]
     with Ledger(folder / "l.ledger") as ledger:
         for item in items:
-            answers = [Response.say(item.id, who, f"answer {who} to {item.id} 答案") for who in NAMES]
+            drawing = Picture.from_bytes(png((9, 5, 1)))  # the kind `rate` is for pictures
+            answers = [Response(item.id, who, (f"answer {who} to {item.id} 答案", drawing)) for who in NAMES]
             for pair in combinations(answers, 2):
                 case = Case(item, pair, Choice())
                 text = f"judged {item.id} {pair[0].contestant}{pair[1].contestant}"

@@ -224,7 +224,8 @@ def test_mj_bench_ranks_generators_with_ties(site, tmp_path):
             item = Item.ask(
                 f"j{number}", f"Prompt {number}", tags={"perspective": ("alignment", "quality")[number % 2]}
             )
-            answers = tuple(Response.say(item.id, name, f"[{name}] of {item.id}") for name in names)
+            drawing = Picture.from_bytes(png())
+            answers = tuple(Response(item.id, name, (f"[{name}] of {item.id}", drawing)) for name in names)
             for answer in answers:
                 book.add_response(item, answer)
             case = Case(item, answers, Score(1, 10))

@@ -13,8 +13,9 @@ from statistics import fmean, median
 import pytest
 from scipy.stats import pearsonr
 
-from fullbench import Case, Choice, Item, Ledger, Ranking, Response, Score, Verdict
+from fullbench import Case, Choice, Item, Ledger, Picture, Ranking, Response, Score, Verdict
 from tests.journeys.voting import Site, column, shown, tables
+from tests.support.data_builders import png
 from tests.support.wait_until import until
 
 ITEMS = [f"q{n}" for n in range(8)]
@@ -63,7 +64,8 @@ def site(tmp_path_factory):
     with Ledger(folder / "synthetic.ledger") as ledger:
         for name in ITEMS:
             item = Item.ask(name, f"What is {name}? 是什么？")
-            answers = [Response.say(name, who, text(name, who)) for who in NAMES]
+            # The kind `rate` is for pictures.
+            answers = [Response(name, who, (text(name, who), Picture.from_bytes(png()))) for who in NAMES]
             for answer in answers:
                 case = Case(item, (answer,), Score(1, 10))
                 mark = drawn("judge", name, answer.contestant).randint(1, 10)
@@ -81,6 +83,7 @@ def site(tmp_path_factory):
                 case, Verdict.from_case(case, JUDGE, [float(drawn("r", name, who).randint(1, 10)) for who in NAMES])
             )
     served = Site(folder, folder / "synthetic.ledger")
+    served.client("boss", "organiser")  # pictures are kept in an organiser's name
     kinds = {"score": "score:1-10", "pair": "choice+tie", "rank": "ranking", "rate": "score:1-10"}
     for kind, ballot in kinds.items():
         served.people("add", kind, "--kind", kind, "--ballot", ballot, "--ledger", served.ledger, "--votes", 3)

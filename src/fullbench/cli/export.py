@@ -245,7 +245,7 @@ def _export_site(
         if names is not None:
             display_names, absent_names = read_names(names, book)
             options = replace(options, names=display_names, imprint=Imprint.read(names))
-        site = write(book, out, options)
+        site = write(book, out, options, print_message)
     print_message(f"Written: {site.files:,} files, {site.bytes / 1e6:,.1f} MB in {out}.")
     print_message(f"{site.verdicts:,} of {site.total:,} verdicts are in lists.")
     print_message(f"{site.cases:,} of {site.all_cases:,} cases have a page (more with --cases).")

@@ -41,6 +41,7 @@ from fullbench.web.campaigns.pages import (
     annotator_home_task_and_vote_pages,
     lead_and_visitor_group_link_pages,
     lead_campaign_creation_and_control_pages,
+    lead_draft_and_copy_actions,
 )
 from fullbench.web.database import engine_for, upgrade_schema, write_transaction
 from fullbench.web.metrics_health_and_compression import CompressionMiddleware, MetricsMiddleware, RequestMetrics
@@ -144,6 +145,7 @@ def _all_routers() -> list[APIRouter]:
         lead_task_pilot_and_member_pages.router,
         lead_and_visitor_group_link_pages.router,
         lead_campaign_creation_and_control_pages.router,
+        lead_draft_and_copy_actions.router,
         campaign_api.router,
     ]
     return [*page_routers, api.docs, api.router, results.router]

@@ -101,7 +101,7 @@ def test_guidelines_show_pictures_of_the_site(live, lead, browser):
     study = study_of(live.engine, 1)
     data = io.BytesIO()
     Image.new("RGB", (64, 48), "teal").save(data, "PNG")
-    lead.goto(f"/organise/{study.id}")
+    lead.goto(f"/organise/{study.id}#part-4")
     lead.locator("details:has(#guidelines) summary").click()
     lead.fill("#guidelines", "Look:\n\n![a teal field](field.png)\n\n<!-- zh -->\n\n看：")
     brought = [{"name": name, "mimeType": "image/png", "buffer": data.getvalue()} for name in ("field.png",)]
@@ -125,7 +125,7 @@ def test_a_study_goes_while_nobody_has_voted_in_it(live, lead):
         desk = AnnotatorContext(connection, study, person.id, 1_700_000_000.0)
         lease = task_queue.take_next_task(desk)
         vote_storage.store_draft(desk, lease.token, {"reason": "half a"})
-    lead.goto(f"/organise/{study.id}")
+    lead.goto(f"/organise/{study.id}#part-3")
     lead.locator(".throw-away summary").click()
     follow(lead, lead.get_by_role("button", name="Throw the campaign away"))
     assert lead.url.endswith("/organise")
@@ -139,11 +139,12 @@ def test_a_study_goes_while_nobody_has_voted_in_it(live, lead):
 def test_a_study_is_changed_closed_and_opened_while_people_work(live, lead):
     """What `people set` switches, by mouse; a message says what was done, and the desk follows."""
     study = study_of(live.engine, 2, criterion="counting")
-    lead.goto(f"/organise/{study.id}")
+    lead.goto(f"/organise/{study.id}#part-3")
     assert "counting" in lead.inner_text("main > p.muted >> nth=0")
     lead.check("[name=confirm]")
     lead.check("[name=reason]")
     follow(lead, lead.get_by_role("button", name="Change how it is run"))
+    assert lead.locator(".panel:visible").get_attribute("id") == "part-3", "the tab stays"
     assert lead.is_checked("[name=confirm]")
     with read_transaction(live.engine) as connection:
         options = campaigns.get_campaign(connection, study.id).rules.options

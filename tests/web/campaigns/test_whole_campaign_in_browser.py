@@ -217,6 +217,7 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
         reader.goto("/")
     assert "model-red" not in reader.locator("main").inner_text()
     follow(boss, boss.locator("text=Close the campaign"))
+    boss.get_by_role("navigation", name="On this page").get_by_role("link", name="Data").click()
     follow(boss, boss.locator("text=Put the votes into the ledger"))
     boss.wait_for_selector(".flash")
     with Ledger(site.settings.data / "site.ledger", read_only=True) as ledger:

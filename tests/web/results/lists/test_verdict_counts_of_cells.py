@@ -23,11 +23,12 @@ def test_counts_of_cells_equal_those_of_their_links(filled):
             ("", "choice", "one"),
         )
     ]
-    filters += [replace(one, ballot="score:1-5") for one in filters[::7]]
+    filters += [replace(one, ballot="score:1-5") for one in filters[::5]]
     some = Filter(judge="steady", criterion="overall", fault="none", shown="choice")
-    filters += [replace(some, contestant=one, other=two) for one, two in product(names, names) if one != two]
+    filters += [replace(some, contestant=one, other=two) for one, two in product(names[:2], names) if one != two]
     filters += [
-        replace(some, contestant=name, tag="task", value=task) for name, task in product(names, (*TASKS, "none", ""))
+        replace(some, contestant=name, tag="task", value=task)
+        for name, task in product(names[:2], (*TASKS, "none", ""))
     ]
     with read_transaction(filled) as connection:
         counts = verdict_counts_of_cells.count_cells(connection, filters)

@@ -73,4 +73,4 @@ def test_a_folder_of_somebody_else_is_left_alone(ledger, tmp_path):
     export_site(ledger, tmp_path / "again", SiteOptions(cases=2, verdicts=10, charts=False))
     assert len(list((tmp_path / "again" / "cases").iterdir())) == 2
     assert (tmp_path / "again" / MARKER).exists()
-    assert not list(tmp_path.glob(".fullbench-site-*"))
+    assert not list(tmp_path.glob(".*.part"))

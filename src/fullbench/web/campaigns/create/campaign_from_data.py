@@ -42,6 +42,7 @@ from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.database import read_transaction
 from fullbench.web.picture_checks_storage_and_serving import CheckedPicture
 from fullbench.web.site_settings_and_worker_transfer import TASK_LIMIT, Settings
+from fullbench.web.words import key
 
 PAIRS_APART = 5
 """Maximum number of conflicting pairs of tasks, as a multiple of the task limit."""
@@ -144,6 +145,9 @@ def plan_tasks(campaign: Campaign, material: Material, task_limit: int = TASK_LI
     contents = _with_known_chances(contents, campaign, material)
     if not contents:
         raise InputError(Note("web.wrong.there-is-nothing-to-do", kind=campaign.kind_name))
+    # A generator that refuses leaves no picture: one picture anywhere is enough.
+    if campaign.kind_name == "rate" and not any(each.pictures for task in contents for each in task.responses):
+        raise InputError(key("The kind rate is for pictures, and no response has one. Choose score or pair for texts."))
     return PlannedTasks(contents, known_tasks, left_out, gain)
 
 

@@ -100,13 +100,13 @@ def parse_plan(fields: Mapping[str, str]) -> CampaignPlan:
         criterion=fields.get("criterion", "").strip() or "overall",
         guidelines=fields.get("guidelines", ""),
         options=options,
-        votes=_parse_whole_number(fields, "votes", 1),
-        most=_parse_whole_number(fields, "most", 0),
+        votes=parse_whole_number(fields, "votes", 1),
+        most=parse_whole_number(fields, "most", 0),
         settled_by="all" if fields.get("settled_by") == "all" else "majority",
-        lease_seconds=60 * _parse_whole_number(fields, "lease_minutes", 30),
-        gold_every=_parse_whole_number(fields, "gold_every", 10),
-        pass_share=_parse_whole_number(fields, "pass_percent", 70) / 100,
-        seed=_parse_whole_number(fields, "seed", 0),
+        lease_seconds=60 * parse_whole_number(fields, "lease_minutes", 30),
+        gold_every=parse_whole_number(fields, "gold_every", 10),
+        pass_share=parse_whole_number(fields, "pass_percent", 70) / 100,
+        seed=parse_whole_number(fields, "seed", 0),
     )
 
 
@@ -129,7 +129,8 @@ def parse_deadline(text: str) -> str:
         raise InputError(key("The deadline is a date such as 2027-01-31.")) from error
 
 
-def _parse_whole_number(fields: Mapping[str, str], name: str, default: int) -> int:
+def parse_whole_number(fields: Mapping[str, str], name: str, default: int) -> int:
+    """Parse a whole number of a form; `default` if the field is empty."""
     text = fields.get(name, "").strip()
     if not text:
         return default
@@ -336,8 +337,8 @@ def parse_material(fields: Mapping[str, str], sent_files: FormFiles, ledger: Led
         qualify=files.get("qualify"),
         conflict_pairs=files.get("separate"),
         conflict_tag=fields.get("separate_by", "").strip(),
-        per_item=_parse_whole_number(fields, "per_item", 0),
-        limit=_parse_whole_number(fields, "limit", 0),
+        per_item=parse_whole_number(fields, "per_item", 0),
+        limit=parse_whole_number(fields, "limit", 0),
         conflict_campaigns=tuple(name for name in campaign_names if name),
         ledger_study=fields.get("ledger_study", "").strip(),
         include_unverified=bool(fields.get("unverified")),

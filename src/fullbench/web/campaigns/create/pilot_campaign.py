@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import Connection, func, select
@@ -19,6 +20,13 @@ from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.site_settings_and_worker_transfer import TASK_LIMIT
 
 MOST = 1000
+LEFT_OUT = frozenset(
+    {
+        *("creating", "draft", "guideline", "assigned", "each", "group", "ordered", "authored", "gain"),
+        omitted_data_counts.OPTION,
+    }
+)
+"""Options that a pilot or a copy does not take over."""
 
 
 def list_pilots(connection: Connection, campaign: Campaign) -> list[Campaign]:
@@ -38,37 +46,12 @@ def create_pilot(connection: Connection, campaign: Campaign, count: int, task_li
     if not 1 <= count <= MOST:
         raise InputError(Note("web.wrong.a-pilot-has-tasks", most=MOST, n=count))
     number = len(list_pilots(connection, campaign)) + 1
-    left_out = {
-        "creating",
-        "draft",
-        "guideline",
-        "assigned",
-        "each",
-        "group",
-        "ordered",
-        "authored",
-        "gain",
-        omitted_data_counts.OPTION,
-    }
-    options = {name: value for name, value in campaign.rules.options.items() if name not in left_out}
-    plan = CampaignPlan(
-        f"{campaign.name} (pilot{f' {number}' if number > 1 else ''})",
-        campaign.kind_name,
-        campaign.rules.ballot,
-        campaign.rules.criterion,
-        campaign.guidelines,
-        {**options, "pilot_of": campaign.id},
-        campaign.votes,
-        campaign.most,
-        campaign.settled_by,
-        campaign.lease_seconds,
-        campaign.gold_every,
-        campaign.pass_share,
-        campaign.seed,
-    )
+    options = {name: value for name, value in campaign.rules.options.items() if name not in LEFT_OUT}
+    name = f"{campaign.name} (pilot{f' {number}' if number > 1 else ''})"
+    plan = plan_of(campaign, name, {**options, "pilot_of": campaign.id})
     first = select(slots.c.task, func.min(slots.c.lot)).where(slots.c.study == campaign.id).group_by(slots.c.task)
     drawn_task_ids = {row.task for row in connection.execute(first.order_by(func.min(slots.c.lot)).limit(count))}
-    known_tasks = {role: _known_tasks(connection, campaign, role) for role in ("gold", "qualify")}
+    known_tasks = {role: known_tasks_of(connection, campaign, role) for role in ("gold", "qualify")}
     query = (
         select(tasks.c.content).where(tasks.c.id.in_(drawn_task_ids), tasks.c.role == "work").order_by(tasks.c.place)
     )
@@ -83,6 +66,26 @@ def create_pilot(connection: Connection, campaign: Campaign, count: int, task_li
     return campaigns.get_campaign(connection, new_pilot.id)
 
 
-def _known_tasks(connection: Connection, campaign: Campaign, role: str) -> list[tuple[Content, dict[str, Any]]]:
+def plan_of(campaign: Campaign, name: str, options: Mapping[str, Any]) -> CampaignPlan:
+    """Return the settings of a campaign under another name, with other options."""
+    return CampaignPlan(
+        name,
+        campaign.kind_name,
+        campaign.rules.ballot,
+        campaign.rules.criterion,
+        campaign.guidelines,
+        options,
+        campaign.votes,
+        campaign.most,
+        campaign.settled_by,
+        campaign.lease_seconds,
+        campaign.gold_every,
+        campaign.pass_share,
+        campaign.seed,
+    )
+
+
+def known_tasks_of(connection: Connection, campaign: Campaign, role: str) -> list[tuple[Content, dict[str, Any]]]:
+    """Return the tasks of a campaign with known answers, of one role."""
     query = select(tasks.c.content, tasks.c.known).where(tasks.c.study == campaign.id, tasks.c.role == role)
     return [(Content.from_json(row.content), row.known) for row in connection.execute(query.order_by(tasks.c.place))]

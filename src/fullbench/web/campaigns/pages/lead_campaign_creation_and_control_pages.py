@@ -56,6 +56,7 @@ from fullbench.web.page_rendering import language_of, redirect_to_page, render_t
 from fullbench.web.picture_checks_storage_and_serving import store_upload
 from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.pages.tables_and_charts_for_templates import translate_linked_table
+from fullbench.web.results.site import publication_check
 from fullbench.web.rich_text import render_guideline
 from fullbench.web.route_access_connection_and_csrf_checks import (
     Organiser,
@@ -89,8 +90,14 @@ def campaign_list_page(request: Request, _user: Organiser, page: Page = 1) -> HT
             (campaign, progress_annotator_agreement_and_joined_votes.campaign_progress(connection, campaign, now))
             for campaign in page_campaigns[:PAGE]
         ]
+        withheld = {one.id: one.verdicts for one in publication_check.campaigns_withholding_results(connection)}
     return render_template(
-        request, "campaigns/campaign_list.html", rows=rows, page=page, more=len(page_campaigns) > PAGE
+        request,
+        "campaigns/campaign_list.html",
+        rows=rows,
+        page=page,
+        more=len(page_campaigns) > PAGE,
+        withheld=withheld,
     )
 
 
@@ -223,6 +230,7 @@ def campaign_page(
         main = campaigns.find_campaign(connection, str(campaign.rules.options.get("pilot_of") or ""))
         arrival_count = group_links.count_arrivals(connection, campaign)
         is_unused = removal_of_campaigns_without_votes.is_unused(connection, campaign)
+        publication = publication_check.check_publication(connection, settings_of(request), campaign.id)
         takes = _estimate_effort(connection, campaign, values["progress"].tasks, pilots, pay)
     return render_template(
         request,
@@ -244,6 +252,8 @@ def campaign_page(
         arrived=arrival_count,
         forecast=takes,
         unused=is_unused,
+        publication=publication,
+        withholds=next((one.verdicts for one in publication.withheld_by if one.id == campaign.id), 0),
         switches=_option_switches(campaign),
         **values,
     )

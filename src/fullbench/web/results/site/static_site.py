@@ -6,13 +6,13 @@ list of verdicts. Its data are scripts, because a page opened from disk cannot f
 
 from __future__ import annotations
 
+import fcntl
 import shutil
-import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -24,7 +24,7 @@ from fullbench.core.item import SENSITIVE
 from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.media import Media
 from fullbench.core.picture import Picture
-from fullbench.errors import InputError
+from fullbench.errors import InputError, UserError
 from fullbench.ledger.ledger import Ledger
 from fullbench.media_metadata_blanking import can_play, clean_pieces
 from fullbench.picture_metadata_removal import can_strip, strip_metadata
@@ -33,6 +33,7 @@ from fullbench.reports.logos_from_local_files import Logo
 from fullbench.reports.site_info import Imprint, accent_style
 from fullbench.reports.table_formats import render_table
 from fullbench.secret_masking_and_text_escapes import replace_controls
+from fullbench.version_and_code_digest import __version__
 from fullbench.web.accounts.users import Pseudonyms
 from fullbench.web.campaigns.votes import hidden_open_campaign_cases_and_results
 from fullbench.web.database import engine_for, read_transaction, upgrade_schema
@@ -42,13 +43,27 @@ from fullbench.web.results import hidden_cases_and_results
 from fullbench.web.results.boards import board_store, judge_cards
 from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater, catalogue_tables, rater_pseudonyms
-from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import judge_names_by_id
+from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import (
+    contestants_in,
+    judge_names_by_id,
+    study_ids_by_name,
+)
 from fullbench.web.results.catalogue.disagreement_flags import is_person
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.results.pages.judge_and_contestant_names_on_pages import Names, names_of_ledger
 from fullbench.web.results.pages.page_template_values import Views
 from fullbench.web.results.site import leaderboard_metrics_as_one_file, ledger_edition
+from fullbench.web.results.site.case_page_processes import (
+    KEYS_FILE,
+    Pictures,
+    WrittenPage,
+    WrittenPages,
+    code_of_pages,
+    page_keys,
+    reuse_pages,
+    write_in_processes,
+)
 from fullbench.web.results.site.page_urls import judge_name, thumbnail_address
 from fullbench.web.results.site.static_verdict_list_data import write_data
 from fullbench.web.shared_writable_ledgers_by_study import ledger_study_name
@@ -62,6 +77,13 @@ STATIC = (
 COPIED_SUFFIXES = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp", "image/gif": "gif"}
 # A static copy has no original pictures on demand: this is the size that the zoom shows.
 LARGE_SIZE = 1920
+PREVIEW = "-preview"
+"""Part of the file name of a picture that stands for a video or document, after the digest of that file."""
+WHOLE_MEDIA = -1
+"""Size of a video or recording in the list of what a page shows."""
+READY = "ready"
+"""File that says that the catalogue of an unfinished export has its pseudonyms and what is withheld."""
+REPORT_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
@@ -184,7 +206,7 @@ class StaticPageUrls:
             return ""
         is_veiled = bool(tags and tags.get(SENSITIVE))
         whole = size is None and not is_veiled and picture.media_type == "image/webp"
-        name = f"{media.digest}-preview{'' if whole else f'-{size or LARGE_SIZE}'}{'-veiled' if is_veiled else ''}.webp"
+        name = f"{media.digest}{PREVIEW}{'' if whole else f'-{size or LARGE_SIZE}'}{'-veiled' if is_veiled else ''}.webp"
         self._picture_files.previews_by_file[name] = (picture, None if whole else size or LARGE_SIZE, is_veiled)
         return f"{self.prefix}pictures/{name}"
 
@@ -193,25 +215,46 @@ class StaticPageUrls:
         return ""
 
 
-def export_site(ledger: Ledger, out: Path, options: SiteOptions | None = None) -> ExportedSite:
-    """Write the public pages of one study to a folder. If it fails, the folder is not changed."""
+def export_site(
+    ledger: Ledger, out: Path, options: SiteOptions | None = None, progress: Callable[[str], None] = lambda _: None
+) -> ExportedSite:
+    """Write the public pages of one study to a folder. If it fails, the folder is not changed.
+
+    An interrupted export leaves a hidden folder next to `out`, from which the same export continues. Case pages of the
+    copy before are reused if nothing on them changed.
+
+    Args:
+        ledger: The ledger.
+        out: The folder.
+        options: What the copy contains.
+        progress: Gets sentences about how far the export is.
+    """
     options = options or SiteOptions()
     study = ledger_study_name(ledger, options.study)
     _check_folder(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     # Next to `out`, because a folder can only be renamed within one file system.
-    with tempfile.TemporaryDirectory(prefix=".fullbench-site-", dir=out.parent) as name:
-        folder = Path(name) / "site"
-        folder.mkdir()
-        engine = engine_for(f"sqlite:///{Path(name) / 'catalogue.sqlite'}")
+    part = out.absolute().parent / f".{out.absolute().name}.part"
+    with _part_folder(part, ledger, options, study) as is_resumed:
+        folder, catalogue = part / "site", f"sqlite:///{part / 'catalogue.sqlite'}"
+        folder.mkdir(exist_ok=True)
+        engine = engine_for(catalogue)
         try:
             upgrade_schema(engine)
-            rater_pseudonyms.copy_pseudonyms(engine, options.accounts, options.rater_key)
+            if not is_resumed:
+                rater_pseudonyms.copy_pseudonyms(engine, options.accounts, options.rater_key)
+                hidden_open_campaign_cases_and_results.mark_judged_elsewhere(engine, options.judged_keys)
+                (part / READY).touch()
+            progress(
+                "The export continues where it was interrupted."
+                if is_resumed
+                else "Leaderboards and judge cards are being computed."
+            )
             catalogue_board_and_page_updater.update_catalogue(engine, ledger, study=study)
-            hidden_open_campaign_cases_and_results.mark_judged_elsewhere(engine, options.judged_keys)
             ledger_edition.store_edition(engine, ledger)
             with read_transaction(engine) as connection:
-                exported_site = _SiteWriter(connection, ledger, folder, options, study).write(out)
+                writer = _SiteWriter(connection, ledger, folder, options, study)
+                exported_site = writer.write(out, catalogue, progress)
         finally:
             engine.dispose()
         # Replace the old copy only now that the new one is complete.
@@ -220,6 +263,34 @@ def export_site(ledger: Ledger, out: Path, options: SiteOptions | None = None) -
         folder.rename(out)
         out.chmod(0o755)
     return exported_site
+
+
+@contextmanager
+def _part_folder(part: Path, ledger: Ledger, options: SiteOptions, study: str) -> Iterator[bool]:
+    """Hold the folder of an unfinished export; True if an earlier export with the same settings left it.
+
+    It is removed at the end, also after a mistake of the user; an interruption leaves it.
+    """
+    wanted = digest([ledger.identity, study, __version__, repr(options)])
+    part.mkdir(mode=0o700, exist_ok=True)
+    with (part / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise InputError("another export is writing this folder; wait for it", path=part) from error
+        settings, ready = part / "settings", part / READY
+        is_resumed = ready.exists() and settings.exists() and settings.read_text() == wanted
+        if not is_resumed:
+            for path in part.iterdir():
+                if path.name != "lock":
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+            settings.write_text(wanted)
+        try:
+            yield is_resumed
+        except UserError:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
+        shutil.rmtree(part, ignore_errors=True)
 
 
 def _check_folder(out: Path) -> None:
@@ -232,6 +303,7 @@ def _check_folder(out: Path) -> None:
 class _SiteWriter:
     def __init__(self, connection: Connection, ledger: Ledger, folder: Path, options: SiteOptions, study: str) -> None:
         self.connection, self.ledger, self.folder, self.options, self.study = connection, ledger, folder, options, study
+        self.written: set[str] = set()
         self.names = names_of_ledger(ledger, options.names)
         self.withheld_items = hidden_cases_and_results.withheld_items(connection, None)
         self.withheld = hidden_cases_and_results.count_item_verdicts(connection, self.withheld_items)
@@ -249,32 +321,103 @@ class _SiteWriter:
         self.copied = min(self.total, options.verdicts)
         self.all_cases = int(connection.execute(select(func.count()).select_from(catalogue_tables.cases)).scalar_one())
 
-    def write(self, out: Path) -> ExportedSite:
+    def write(self, out: Path, catalogue: str, progress: Callable[[str], None]) -> ExportedSite:
         self._static()
         self._boards()
         self._judges()
-        for key in self.cases:
-            values = self.below.case(self.connection, self.ledger, key)
-            if values is not None:
-                self._page(f"cases/{key}.html", "results/case.html", values)
+        self._cases(out, catalogue, progress)
         self._verdicts()
         self._about()
         for name, (picture, size, is_veiled) in self.pictures.pictures_by_file.items():
-            self._picture(name, self.ledger.picture(picture), size, is_veiled)
+            if not self._reuse(f"pictures/{name}", out):
+                self._picture(name, self.ledger.picture(picture), size, is_veiled)
         for name, (preview, size, is_veiled) in self.pictures.previews_by_file.items():
-            self._picture(name, preview, size, is_veiled)
+            if not self._reuse(f"pictures/{name}", out):
+                self._picture(name, preview, size, is_veiled)
         for name, media in self.pictures.media_by_file.items():
-            path = self.folder / "media" / name
-            path.parent.mkdir(exist_ok=True)
-            with path.open("wb") as file:
-                file.writelines(clean_pieces(media))
+            if not self._reuse(f"media/{name}", out):
+                path = self.folder / "media" / name
+                path.parent.mkdir(exist_ok=True)
+                with path.open("wb") as file:
+                    file.writelines(clean_pieces(media))
         files = [path for path in self.folder.rglob("*") if path.is_file()]
+        for path in files:  # what an interrupted export wrote, and what must not be shown any more
+            if str(path.relative_to(self.folder)) not in self.written:
+                path.unlink()
+        files = [path for path in files if path.exists()]
         size = sum(path.stat().st_size for path in files)
         return ExportedSite(
             out, len(files), size, len(self.cases), self.all_cases, self.copied, self.total, self.withheld
         )
 
+    def write_case(self, case: str) -> Pictures:
+        """Write one case page and return the pictures that it shows."""
+        shown = self.pictures
+        shown.pictures_by_file, shown.media_by_file, shown.previews_by_file = {}, {}, {}
+        values = self.below.case(self.connection, self.ledger, case)
+        if values is not None:
+            # The edition of the ledger is on the page about this copy: here it would change every page.
+            self._page(case_file(case), "results/case.html", {**values, "edition": {"digest": "", "date": ""}})
+        media = {name: (one.digest, WHOLE_MEDIA, False) for name, one in shown.media_by_file.items()}
+        previews = {
+            name: (name.partition(PREVIEW)[0], size, is_veiled)
+            for name, (_, size, is_veiled) in shown.previews_by_file.items()
+        }
+        return {**shown.pictures_by_file, **media, **previews}
+
+    def _cases(self, out: Path, catalogue: str, progress: Callable[[str], None]) -> None:
+        imprint = (self.imprint, self.options.url, self.options.language)
+        contestants = sorted(contestants_in(self.connection, study_ids_by_name(self.connection)[self.study]))
+        tags = self.connection.execute(select(*catalogue_tables.tags.c).order_by(*catalogue_tables.tags.c[:2])).all()
+        settings = (code_of_pages(), imprint, self.names.stamp, contestants, digest([list(row) for row in tags]))
+        keys = page_keys(self.connection, self.cases, settings)
+        reused = reuse_pages((self.folder, out), self.folder, keys, case_file)
+        due = [case for case in self.cases if case not in reused]
+        written = WrittenPages(reused)
+        progress(f"{len(due):,} case pages are due; {len(reused):,} are unchanged.")
+        begin = told = time.monotonic()
+        arguments = (catalogue, self.ledger.location, self.folder, self.options, self.study)
+        done, shown_before = 0, self.pictures.pictures_by_file
+
+        def write_here(chunk: Sequence[str]) -> list[Pictures]:
+            return [self.write_case(case) for case in chunk]
+
+        for chunk, pictures in write_in_processes(due, write_here, write_cases, start_writer, arguments):
+            written.pages |= {case: WrittenPage(keys[case], shown) for case, shown in zip(chunk, pictures, strict=True)}
+            done += len(chunk)
+            now = time.monotonic()
+            if now - told > REPORT_SECONDS or done == len(due):
+                written.write(self.folder)  # an interrupted export continues from here
+                left = round((now - begin) / done * (len(due) - done))
+                progress(
+                    f"{done:,} of {len(due):,} case pages are written" + (f"; about {left:,} s left." if left else ".")
+                )
+                told = now
+        written.write(self.folder)
+        self.written |= {KEYS_FILE, *map(case_file, written.pages)}
+        self.pictures.pictures_by_file = shown_before
+        for page in written.pages.values():
+            for name, (picture, size, is_veiled) in page.pictures.items():
+                if size == WHOLE_MEDIA:
+                    self.pictures.media_by_file[name] = self.ledger.media(picture)
+                elif PREVIEW in name:
+                    preview = None if self._reuse(f"pictures/{name}", out) else preview_of(self.ledger.media(picture))
+                    if preview is not None:
+                        self.pictures.previews_by_file[name] = (preview, size, is_veiled)
+                else:
+                    self.pictures.pictures_by_file[name] = (picture, size, is_veiled)
+
+    def _reuse(self, name: str, out: Path) -> bool:
+        """Keep a file that is there, or take it from the copy before: its name has its digest and size."""
+        path = self.folder / name
+        if not path.is_file() and (earlier := out / name).is_file():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(earlier, path)
+        self.written.add(name)
+        return path.is_file()
+
     def _file(self, name: str, data: bytes | str) -> None:
+        self.written.add(name)
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8", "replace"))
@@ -292,7 +435,7 @@ class _SiteWriter:
             static=lambda file: f"{prefix}static/{file}",
             address=f"{self.options.url}/{name}" if self.options.url else "",
             social_image=f"{self.options.url}/preview.png" if self.options.url else f"{prefix}preview.png",
-            release=version("fullbench"),
+            release=__version__,
             ledger_id=self.ledger.identity,
         )  # fmt: skip
         self._file(name, replace_controls(text))
@@ -368,7 +511,7 @@ class _SiteWriter:
 
     def _about(self) -> None:
         ledger_digest = ledger_edition.edition_of(self.connection, self.study).digest
-        source = {"fullbench": version("fullbench"), "ledger": ledger_digest, "made": time.strftime("%Y-%m-%d")}
+        source = {"fullbench": __version__, "ledger": ledger_digest, "made": time.strftime("%Y-%m-%d")}
         numbers = {
             "copied": self.copied,
             "total": self.total,
@@ -388,6 +531,27 @@ class _SiteWriter:
         )
         if data is not None:
             self._file(f"pictures/{name}", data)
+
+
+_writers: list[_SiteWriter] = []
+"""The writer of a process that writes case pages."""
+
+
+def start_writer(catalogue: str, location: str | Path, folder: Path, options: SiteOptions, study: str) -> None:
+    """Open catalogue and ledger in a process that writes case pages."""
+    _writers[:] = [
+        _SiteWriter(engine_for(catalogue).connect(), Ledger(location, read_only=True), folder, options, study)
+    ]
+
+
+def write_cases(cases: Sequence[str]) -> list[Pictures]:
+    """Write some case pages and return the pictures of each."""
+    return [_writers[0].write_case(case) for case in cases]
+
+
+def case_file(case: str) -> str:
+    """Return the file name of a case page."""
+    return f"cases/{case}.html"
 
 
 def chart_file(board: str, place: tuple[int, int]) -> str:
