@@ -37,6 +37,20 @@ def code_digest() -> str:
     return hasher.hexdigest()
 
 
+@cache
+def package_digest(*packages: str) -> str:
+    """Return a digest of the modules, templates and word lists of some packages.
+
+    Stored results and pages that earlier code made are recognised by it.
+    """
+    root, hasher = Path(__file__).parent, hashlib.sha256()
+    for package in packages:
+        for path in sorted((root / package).rglob("*")):
+            if path.suffix in {".py", ".html", ".json"}:
+                hasher.update(f"{path.relative_to(root).as_posix()}\n".encode() + path.read_bytes())
+    return hasher.hexdigest()
+
+
 def build_label() -> str:
     """Return the version with the first 12 characters of `code_digest`."""
     return f"{__version__} ({code_digest()[:12]})"

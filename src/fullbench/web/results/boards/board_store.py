@@ -18,12 +18,19 @@ from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.table import Table
 from fullbench.reports.table_formats import render_table, table_from_json
 from fullbench.reports.table_json_types_and_notes import packed_hint, unpacked_hint
+from fullbench.version_and_code_digest import package_digest
 from fullbench.web.results import hidden_cases_and_results
 from fullbench.web.results.boards.criteria_of_items_without_boards import read_item_criteria
 from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue
 from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import study_ids_by_name, upsert_rows
 from fullbench.web.results.catalogue.disagreement_flags import is_person
 from fullbench.web.results.lists.verdict_filters import Filter
+
+
+def code_of_metrics() -> str:
+    """Return a digest of the code that computes boards and cards: after an upgrade they are computed again."""
+    return package_digest("analysis", "stats", "columns", "web/results/boards")[:16]
+
 
 Links = Sequence[Sequence[Filter | None]]
 HEADING = "heading"

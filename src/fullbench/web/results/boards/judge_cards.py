@@ -45,8 +45,6 @@ from fullbench.web.results.catalogue.rater_pseudonyms import load_rater_names
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
 
-EDITION = 3
-"""Increase it when cards are computed differently: cards of older versions are then computed again."""
 MAX_VERDICTS = 40_000
 MAX_TAG_VALUES = 12
 """Agreement is split by tags with at most this many values."""
@@ -145,7 +143,12 @@ def _card_stamps(
     return {
         name: hidden_cases_and_results.stamp_with_campaigns(
             digest(
-                [EDITION, judge_totals, totals.get(PEOPLE), *([failed_calls[name]] if name in failed_calls else [])]
+                [
+                    board_store.code_of_metrics(),
+                    judge_totals,
+                    totals.get(PEOPLE),
+                    *([failed_calls[name]] if name in failed_calls else []),
+                ]
             )[:16],
             campaign_stamps,
         )

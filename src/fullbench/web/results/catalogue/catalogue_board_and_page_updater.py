@@ -171,6 +171,7 @@ def _board_stamps(
         key: hidden_cases_and_results.stamp_with_campaigns(
             digest(
                 [
+                    board_store.code_of_metrics(),
                     *judge_totals,
                     tag_count,
                     panel_states if is_panel(key[1]) else [],

@@ -6,21 +6,18 @@ keys is kept next to the pages, so a second copy renders only what changed, and 
 
 from __future__ import annotations
 
-import hashlib
 import multiprocessing
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import orjson
 from sqlalchemy import Connection, func, select
 
-import fullbench
 from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.web.results.catalogue import catalogue_tables
 from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import split_into_chunks
@@ -126,18 +123,6 @@ def reuse_pages(
                 shutil.copyfile(path, target)
             reused[case] = page
     return reused
-
-
-@cache
-def code_of_pages() -> str:
-    """Return a digest of the code, templates and words that make pages."""
-    package = Path(fullbench.__file__).parent
-    hasher = hashlib.sha256()
-    for folder in ("web", "reports", "core"):
-        for path in sorted((package / folder).rglob("*")):
-            if path.suffix in {".py", ".html", ".json"}:
-                hasher.update(f"{path.relative_to(package)}\n".encode() + path.read_bytes())
-    return hasher.hexdigest()
 
 
 def workers_for(chunks: Sequence[Sequence[str]]) -> int:

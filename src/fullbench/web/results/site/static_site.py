@@ -33,7 +33,7 @@ from fullbench.reports.logos_from_local_files import Logo
 from fullbench.reports.site_info import Imprint, accent_style
 from fullbench.reports.table_formats import render_table
 from fullbench.secret_masking_and_text_escapes import replace_controls
-from fullbench.version_and_code_digest import __version__
+from fullbench.version_and_code_digest import __version__, package_digest
 from fullbench.web.accounts.users import Pseudonyms
 from fullbench.web.campaigns.votes import hidden_open_campaign_cases_and_results
 from fullbench.web.database import engine_for, read_transaction, upgrade_schema
@@ -59,7 +59,6 @@ from fullbench.web.results.site.case_page_processes import (
     Pictures,
     WrittenPage,
     WrittenPages,
-    code_of_pages,
     page_keys,
     reuse_pages,
     write_in_processes,
@@ -369,7 +368,13 @@ class _SiteWriter:
         imprint = (self.imprint, self.options.url, self.options.language)
         contestants = sorted(contestants_in(self.connection, study_ids_by_name(self.connection)[self.study]))
         tags = self.connection.execute(select(*catalogue_tables.tags.c).order_by(*catalogue_tables.tags.c[:2])).all()
-        settings = (code_of_pages(), imprint, self.names.stamp, contestants, digest([list(row) for row in tags]))
+        settings = (
+            package_digest("web", "reports", "core"),
+            imprint,
+            self.names.stamp,
+            contestants,
+            digest([list(row) for row in tags]),
+        )
         keys = page_keys(self.connection, self.cases, settings)
         reused = reuse_pages((self.folder, out), self.folder, keys, case_file)
         due = [case for case in self.cases if case not in reused]
