@@ -62,7 +62,7 @@ def test_the_pages_of_work_can_be_read_at_one_width(browser, begun, axe):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_pages_of_work_can_be_read_by_everybody(browser, begun, axe, width, scheme, language):
+def test_the_pages_of_work_can_be_read_by_everybody(browser, begun, axe, *, width, scheme, language):
     live, own, leading = begun
     annotator = live.cookie("Ann", "annotator")
     organiser = live.cookie("Olga", "organiser")

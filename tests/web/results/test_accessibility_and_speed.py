@@ -80,7 +80,7 @@ def test_the_main_pages_can_be_read_by_everybody(browser, served, axe):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_every_kind_of_page_can_be_read_by_everybody(browser, served, axe, width, scheme, language):
+def test_every_kind_of_page_can_be_read_by_everybody(browser, served, axe, *, width, scheme, language):
     seen = {"width": width, "scheme": scheme, "language": language}
     looked_at(browser, served, axe, public(served), **seen)
     cookie = served.cookie(f"Olga {width} {scheme} {language}", "organiser")
