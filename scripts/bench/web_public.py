@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import shutil
 import statistics
 import tempfile
 import time
@@ -19,8 +20,10 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
+from playwright.sync_api import sync_playwright
 from tests.support.postgres import Postgres
 from tests.web.conftest import Live, add_person, start_live
+from tests.web.vitals import measured
 
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.accounts import api_tokens, sessions
@@ -39,6 +42,8 @@ DATABASES = os.environ.get("FULLBENCH_BENCH_DATABASES", "sqlite,postgresql").spl
 COUNT = int(os.environ.get("FULLBENCH_BENCH_VERDICTS", "1000000"))
 TIMES = 20
 PANEL = panels_created_on_site.Panel("three", "majority", ("judge-0", "judge-1", "judge-2"))
+DRAWN, BLOCKED, VISITS = Target(1500, of="ours"), Target(200, of="ours"), 5
+"""Milliseconds until the largest part of a page is drawn, and in which it is blocked, on a slow machine and line."""
 SOON, CPU = Target(300, of="ours"), Target(100, of="ours")
 """What a page may take at most, in milliseconds."""
 
@@ -176,9 +181,31 @@ def pages(case: str, half: int) -> dict[str, str]:
     }
 
 
+def visits_in_a_browser(url: str, paths: dict[str, str]) -> list[Row]:
+    """Visits of a browser with a slow machine and line (`tests/web/vitals.py`); none without Chromium."""
+    program = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+    if program is None:
+        return []
+    rows = []
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program, args=["--disable-gpu", "--no-sandbox"])
+        for what, path in paths.items():
+            floor = min(measured(browser, f"{url}/login").largest for _ in range(VISITS))
+            visits = [measured(browser, url + path) for _ in range(VISITS)]
+            drawn, blocked = min(visit.largest for visit in visits), min(visit.blocking for visit in visits)
+            rows.append(Row.of(f"{what}, drawn in a browser", drawn, floor, "the sign-in page", "ms", target=DRAWN))
+            rows.append(
+                Row.of(
+                    f"{what}, blocked in a browser", blocked, floor, "drawing the sign-in page", "ms", target=BLOCKED
+                )
+            )
+        browser.close()
+    return rows
+
+
 def _serving(folder: Path, ledger: Path, database: str, *behind: int) -> list[Row]:
     """`behind` are processes whose CPU time counts, too."""
-    live = start_live(folder, "--ledger", str(ledger), database=database, forked=False)
+    live = start_live(folder, "--ledger", str(ledger), "--public", database=database, forked=False)
     try:
         quiet(live.process.pid)
         client = Client(live)
@@ -199,7 +226,9 @@ def _serving(folder: Path, ledger: Path, database: str, *behind: int) -> list[Ro
             made.append(Row.of(f"{what}, first time", first, floor, "a static file", "ms"))
             made.append(Row.of(f"{what}, CPU", spent, floor, "a static file", "ms", target=CPU))
         client.close()
-        return made
+        shown = pages(case, newest // 2)
+        drawn = {what: shown[what] for what in ("first page", "leaderboard of 100 contestants")}
+        return [*made, *visits_in_a_browser(live.url, drawn)]
     finally:
         live.process.terminate()
         live.process.wait(timeout=60)
