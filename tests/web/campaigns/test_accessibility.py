@@ -23,7 +23,7 @@ HERE = {"/work/{study_id}", "/work/{study_id}/votes", "/organise/{study_id}", "/
         "/organise/{study_id}/tasks/{task}", "/organise/{study_id}/preview", "/join/{secret}",
         "/take/{study_id}/{secret}", "/back/{secret}"}  # fmt: skip
 NO_PAGE = re.compile(
-    r"^/(api/|static|health|ready|metrics|events|robots|openapi|pictures|logos|uploads)|\.(svg|png|txt|json|css|webp)$|"
+    r"^/(api/|static|health|ready|metrics|events|robots|openapi|pictures|media|logos|uploads)|\.(svg|png|txt|json|css|webp)$|"
     r"/(results\.\{form\}|next|back|board|creation|uploads/\{upload\}|votes\.\{form\}|arrivals\.csv|votes/\{lease\})$"
 )
 
