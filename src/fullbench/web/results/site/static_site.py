@@ -205,7 +205,9 @@ class StaticPageUrls:
             return ""
         is_veiled = bool(tags and tags.get(SENSITIVE))
         whole = size is None and not is_veiled and picture.media_type == "image/webp"
-        name = f"{media.digest}{PREVIEW}{'' if whole else f'-{size or LARGE_SIZE}'}{'-veiled' if is_veiled else ''}.webp"
+        name = (
+            f"{media.digest}{PREVIEW}{'' if whole else f'-{size or LARGE_SIZE}'}{'-veiled' if is_veiled else ''}.webp"
+        )
         self._picture_files.previews_by_file[name] = (picture, None if whole else size or LARGE_SIZE, is_veiled)
         return f"{self.prefix}pictures/{name}"
 
