@@ -54,6 +54,35 @@ def test_what_was_found(found: Found) -> None:
     assert ruled == ruling(found)
 
 
+CODE = "wkzqtbmf"
+
+
+@pytest.mark.parametrize(
+    ("spec", "n", "reply", "expected"),
+    [
+        ("score:1-5", 1, "Good.\n\n\\[\\[4\\]\\]", (4.0,)),
+        ("score:1-5", 1, "Good.\n[[<4>]]", (4.0,)),
+        ("score:1-5", 1, f"Good.\n[[{CODE}]] [[4]]", (4.0,)),
+        ("score:1-5", 1, "Rating: 4 (good)", (4.0,)),
+        ("score:1-5", 1, "Rating: ★★★★☆", (4.0,)),
+        ("score:1-5", 1, "A solid 4.", (4.0,)),
+        ("score:1-5", 1, '{"accuracy":2,"fluency":4,"overall":3}', (3.0,)),
+        ("score:1-5", 1, "[[3]] for accuracy and [[5]] for style, so [[4]] overall", (4.0,)),
+        ("score:1-5", 1, "[[4]]\n\nAccuracy: [[3]]\nStyle: [[5]]", (4.0,)),
+        ("score:1-5", 1, "A perfect answer would be [[5]], this one is [[4]]", (4.0,)),
+        ("score:1-5", 1, "[[4]]\n### Instruction\nRate it.\n[[1]]", (4.0,)),
+        ("score:1-5", 1, "It deserves more than 3 but less than 5", "unreadable"),
+        ("ranking", 3, "[[b > a > c]]", (2.0, 3.0, 1.0)),
+        ("choice+tie", 2, "Both are right.\n[[both]]", (0.5, 0.5)),
+        ("choice", 2, "It is right.\n[[1]]", (1.0, 0.0)),
+        ("choice", 2, "I give [[1]] to it.\nB is shorter.", "unreadable"),
+        ("choice", 2, "Response A says B is better.", "unreadable"),
+    ],
+)
+def test_forms_that_were_lost_or_read_wrongly_once(spec: str, n: int, reply: str, expected: MarksOrFault) -> None:
+    assert read(ballot(spec), reply, n, asked="marker", nonce=CODE if CODE in reply else "") == expected
+
+
 @pytest.mark.parametrize("style", STYLES)
 def test_a_plant_in_each_way_of_quoting(style: str) -> None:
     """Fifty plants, quoted before the ruling."""

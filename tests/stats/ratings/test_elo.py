@@ -91,3 +91,14 @@ def test_all_duels_are_played_where_early_ones_are_remembered(monkeypatch, rare)
     monkeypatch.setattr(rating_by_elo, "_MANY", 5_000)
     monkeypatch.setattr(rating_by_elo, "_LAST", 1_000)
     assert elo_ratings(first, second, outcome, draws=20) == whole
+
+
+def test_few_orders_in_plain_floats_rate_as_many_orders_in_arrays():
+    rng = np.random.default_rng(3)
+    first, second = rng.integers(0, 5, 400), rng.integers(5, 9, 400)
+    outcome = rng.choice([0.0, 0.5, 1.0], 400)
+    orders = rng.permuted(np.tile(np.arange(400), (17, 1)), axis=1).T
+    for k in (4.0, 1e7):  # exp() would overflow with the second
+        one_by_one = np.concatenate([elo_orders(first, second, outcome, order[:, None], k=k) for order in orders.T])
+        with np.errstate(over="ignore"):
+            assert one_by_one == pytest.approx(elo_orders(first, second, outcome, orders, k=k), rel=1e-9)
