@@ -81,6 +81,23 @@ def covered_ratings(runs: int, items: int, share: float) -> tuple[float, float]:
     return corrected, alone
 
 
+def test_a_contestant_with_few_marks_and_many_pairs_has_one_row():
+    """Contestant m000 has 9 marks, which make 36 voted pairs: a rating, but no mean mark."""
+    rng = np.random.default_rng(8)
+    people, judge = draw_near_the_ceiling(rng, 12)
+    verdicts = [
+        Verdict(f"{item}/{who}", name, f"i{item:04d}", (NAMES[who],), "score:1-5", marks=(float(mark),), rater=rater)
+        for name, rater, marks in (("human", "r", people), ("j", "", judge))
+        for (item, who), mark in np.ndenumerate(marks) if name == "j" or (who and item < 11) or item < 9
+    ]  # fmt: skip
+    (board,) = corrected_boards(record_of(verdicts), together=False)
+    ratings, means = board.tables()
+    assert sorted(ratings.column("contestant")) == NAMES
+    assert dict(zip(ratings.column("contestant"), ratings.column("votes"), strict=True))[NAMES[0]] == 36
+    assert "No corrected mean mark for m000 (9): fewer than 10 marks each by people." in map(str, board.notes)
+    assert NAMES[0] not in [row[1] for row in means.rows if "mean" in str(row[0])]
+
+
 def test_ratings_near_the_ceiling_hold_in_a_few_worlds():
     assert min(covered_ratings(12, 12, 0.7)) >= 0.8
 

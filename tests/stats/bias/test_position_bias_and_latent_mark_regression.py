@@ -159,7 +159,7 @@ def test_flips_that_cluster_have_wider_intervals_than_independent_ones():
     ids=["no rows", "effects of one cluster", "hangs on one", "no noise"],
 )
 def test_what_cannot_be_estimated_is_said(compute):
-    with pytest.raises(Undefined, match=r"nothing|cannot|hang|without noise"):
+    with pytest.raises(Undefined, match=r"no row|cannot|single cluster|without noise"):
         compute()
 
 

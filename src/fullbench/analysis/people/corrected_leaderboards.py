@@ -291,7 +291,7 @@ def _corrected_board(
     names = part.names["contestant"]
     lines: list[Line] = []
     notes: list[str] = []
-    few_votes: dict[str, int] = {}
+    few_votes, few_marks = dict[str, int](), dict[str, int]()
     ballots = paired_verdicts_and_votes.people_ballots(part, people) if key.family == "score" else []
     marks_by_ballot = {
         ballot: paired_verdicts_and_votes.paired_marks(part, judges, people, ballot, rule) for ballot in ballots
@@ -306,13 +306,16 @@ def _corrected_board(
         lines += _win_rate_lines(votes, names)
     for ballot, mark_votes in marks_by_ballot.items():
         votes = votes if votes.vote_count else mark_votes
-        lines += _mean_lines(mark_votes, names, ballot, few_votes)
+        lines += _mean_lines(mark_votes, names, ballot, few_marks)
+    # A contestant with a rating from pairs of marks may have too few marks for a mean.
+    rated = {line.contestant for line in lines if line.metric == RATING}
+    few_votes = {name: n for name, n in few_marks.items() if name not in rated} | few_votes
+    few_marks = {name: n for name, n in few_marks.items() if name in rated}
     if not lines and not few_votes:
         return None
-    few_note = (
-        [Note("corrected.few", names=", ".join(f"{name} ({n})" for name, n in few_votes.items()), least=LEAST_VOTES)]
-        if few_votes else []
-    )  # fmt: skip
+    shown = [", ".join(f"{name} ({n})" for name, n in few.items()) for few in (few_votes, few_marks)]
+    few_notes = [Note("corrected.few", names=shown[0], least=LEAST_VOTES)] if few_votes else []
+    few_notes += [Note("corrected.few-marks", names=shown[1], least=LEAST_VOTES)] if few_marks else []
     unusable: Counter[str] = Counter()
     trials = 1
     for judge in judges:
@@ -323,10 +326,9 @@ def _corrected_board(
             won = {line.contestant: line.corrected_estimate for line in lines if line.metric == MATCHES_WON}
             notes += unusable_notes(verdicts, won, {})
     notes += [Note("corrected.trials", n=trials)] if trials > 1 else []
-    is_reweighted = any(line.reweighted is not None for line in lines)
+    check_notes = check.notes(is_reweighted=any(line.reweighted is not None for line in lines))
     all_notes = [
-        *_summary_notes(votes, key, lines, rule), *few_note, *check.notes(is_reweighted=is_reweighted), *notes,
-        *_left_out_notes(votes),
+        *_summary_notes(votes, key, lines, rule), *few_notes, *check_notes, *notes, *_left_out_notes(votes),
     ]  # fmt: skip
     return CorrectedBoard(
         key, tuple(judges), tuple(lines), votes, tuple(all_notes), tuple(few_votes.items()), rule, unusable
@@ -480,12 +482,12 @@ def _win_rate_lines(votes: Votes, names: Sequence[str]) -> Iterator[Line]:
             )
 
 
-def _mean_lines(votes: Votes, names: Sequence[str], ballot: str, few_votes: dict[str, int]) -> Iterator[Line]:
+def _mean_lines(votes: Votes, names: Sequence[str], ballot: str, few_marks: dict[str, int]) -> Iterator[Line]:
     (who,) = votes.sides
     for code in np.unique(who).tolist():
         contestant_votes = votes.where(who == code)
         if contestant_votes.vote_count < LEAST_VOTES:
-            few_votes.setdefault(names[code], contestant_votes.vote_count)
+            few_marks.setdefault(names[code], contestant_votes.vote_count)
         else:
             # Missing marks of a judge are set to its mean, an uninformative prediction.
             has_mark = ~np.isnan(contestant_votes.judge_values)
