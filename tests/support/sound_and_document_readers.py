@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import threading
 import wave
 from collections.abc import Sequence
 
@@ -68,12 +69,25 @@ def answer_from_sound(question: str, data: bytes, answers: Sequence[str]) -> int
     return fits.index(True) if fits.count(True) == 1 else None
 
 
+_PDFIUM = threading.Lock()
+"""PDFium must not be called by two threads at once."""
+
+
 def pages_of(data: bytes) -> list[str]:
     """The text of each page, by PDFium."""
     import pypdfium2
 
-    pdf = pypdfium2.PdfDocument(data)
-    return [page.get_textpage().get_text_range() for page in pdf]
+    texts = []
+    with _PDFIUM:
+        pdf = pypdfium2.PdfDocument(data)
+        for number in range(len(pdf)):
+            page = pdf[number]
+            text_page = page.get_textpage()
+            texts.append(text_page.get_text_range())
+            text_page.close()
+            page.close()
+        pdf.close()
+    return texts
 
 
 def answer_from_pages(question: str, pages: Sequence[str], answers: Sequence[str]) -> int | None:
