@@ -13,7 +13,7 @@ from fullbench.studies.peer_review.simulation import SimulationSetting
 from fullbench.studies.peer_review.simulation_tables import method_nearness
 from tests.support.commands import cli
 
-PAGE = Path(__file__).parents[2] / "docs" / "papers" / "upme.md"
+PAGE = Path(__file__).parents[2] / "docs" / "papers" / "upme-simulations.md"
 METHODS = ("UPME", "UPME, robust", "PRD", "uniform", "rating vote", "majority vote")
 ROW = re.compile(r"^\| ([^|]+) \| (?:`([^`]*)`)? ?\|((?: \*{0,2}-?\d\.\d{3}\*{0,2} \|){6})$", re.MULTILINE)
 
