@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from fullbench import Media, Video
+from fullbench import Document, Media, Video
 from fullbench.core.media import read_any_media
 from fullbench.errors import InputError, MissingExtra
 from fullbench.models.wire import video_frames_and_document_pages as stills
+from fullbench.models.wire.media_token_estimates import media_length
 from fullbench.models.wire.video_frames_and_document_pages import FrameRule, document_stills, video_stills
 from tests.support.media_files import COLOURS, colour_frames, empty_mp4, pdf_bytes, wav_bytes, write_gif, write_video
 
@@ -160,3 +162,15 @@ def test_without_the_extra_a_video_names_the_command_that_installs_it(tmp_path, 
     monkeypatch.setitem(__import__("sys").modules, "av", None)
     with pytest.raises(MissingExtra, match=r"frames of a video .* needs an optional part: pip install .*\[video\]"):
         video_stills(video, FrameRule(2))
+
+
+def test_documents_are_drawn_by_several_threads_at_once():
+    documents = [Document.from_bytes(pdf_bytes(3) + b"\n%%%d\n%%%%EOF" % number) for number in range(8)]
+    expected = [frame.digest for frame in document_stills(documents[0], 3).frames]
+
+    def draw(document) -> list[str]:
+        assert media_length(document) == 3
+        return [frame.digest for frame in document_stills(document, 3).frames]
+
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(draw, documents)) == [expected] * 8

@@ -9,6 +9,7 @@ names a range of 1,500 to 3,000 tokens a page, and other servers choose frames t
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from functools import lru_cache
 from io import BytesIO
 from math import ceil
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.core.media import Media
+from fullbench.models.wire.video_frames_and_document_pages import pdfium_turn
 
 _GEMINI = re.compile(r"(?:[\w.-]+/)*(gemini-(?:[3-9]|\d\d)|gemini)")
 _SOUND_TOKENS = 32
@@ -57,7 +59,8 @@ def _length(source: Path | bytes, kind: str) -> float | None:
 def _pages(source: Path | bytes) -> float:
     import pypdfium2
 
-    return float(len(pypdfium2.PdfDocument(source)))
+    with pdfium_turn, closing(pypdfium2.PdfDocument(source)) as document:
+        return float(len(document))
 
 
 def _seconds(source: Path | bytes) -> float | None:

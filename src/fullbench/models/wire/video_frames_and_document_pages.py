@@ -15,6 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -42,6 +43,10 @@ _MOST_PIXELS = 100_000_000
 _MOST_PACKETS = 5_000_000
 _SEQUENTIAL_PACKETS = 1_500
 """Shorter videos are decoded from beginning to end, which is faster than a search for each frame."""
+
+
+pdfium_turn = Lock()
+"""PDFium crashes if two threads call it at once, even for different documents."""
 
 
 @dataclass(frozen=True)
@@ -307,7 +312,7 @@ def _document_pages(document: Media, count: int) -> _Made:
         import pypdfium2
 
     source = document.source if isinstance(document.source, Path) else document.data()
-    with _decoding(document):
+    with _decoding(document), pdfium_turn:
         try:
             pdf = pypdfium2.PdfDocument(source)
         except pypdfium2.PdfiumError as error:
@@ -321,11 +326,14 @@ def _document_pages(document: Media, count: int) -> _Made:
     def pages() -> Iterator[tuple[str, Image]]:
         with _decoding(document):
             for number in range(min(count, total)):
-                page = pdf[number]
-                longest = max(page.get_size())
-                image: Image = page.render(scale=min(3.0, 2 * LONGEST_SIDE / max(longest, 1.0))).to_pil()
+                with pdfium_turn:
+                    page = pdf[number]
+                    longest = max(page.get_size())
+                    image: Image = page.render(scale=min(3.0, 2 * LONGEST_SIDE / max(longest, 1.0))).to_pil()
+                    page.close()
                 yield f"page {number + 1}", image.convert("RGB")
-            pdf.close()
+            with pdfium_turn:
+                pdf.close()
 
     sent = "all of them" if total <= count else f"the first {count} of them"
     return f"document of {_count(total, 'page')}, {sent}", pages()
