@@ -7,6 +7,7 @@ and rule, and in the ledger with the calls that sent them, so that a later call 
 from __future__ import annotations
 
 import hashlib
+import json
 import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
@@ -17,8 +18,6 @@ from io import BytesIO
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
-
-import orjson
 
 from fullbench.cache_dir import cache_folder
 from fullbench.core.media import MOVING_PICTURE_TYPES, Media, bytes_digest
@@ -137,7 +136,7 @@ def _stills(media: Media, rule: str, make: Callable[[], _Made]) -> Stills:
     folder = cache_folder() / "frames"
     index = folder / f"{media.digest}-{rule}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
-        return _cached_stills(orjson.loads(index.read_bytes()), media, rule, folder)
+        return _cached_stills(json.loads(index.read_bytes()), media, rule, folder)
     summary, pictures = make()
     frames, rows = [], []
     for place, image in pictures:
@@ -147,7 +146,7 @@ def _stills(media: Media, rule: str, make: Callable[[], _Made]) -> Stills:
         write_atomically(file, data)
         frames.append(Frame(digest, media_type, file, media.digest, rule, place))
         rows.append([digest, media_type, place])
-    write_atomically(index, orjson.dumps({"summary": summary, "frames": rows}))
+    write_atomically(index, json.dumps({"summary": summary, "frames": rows}).encode())
     return Stills(summary, tuple(frames))
 
 

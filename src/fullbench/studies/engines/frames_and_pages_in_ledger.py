@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fullbench.core.picture import Frame
-from fullbench.ledger.ledger import Ledger
 from fullbench.models.wire.video_frames_and_document_pages import Stills
+
+if TYPE_CHECKING:
+    from fullbench.ledger.ledger import Ledger
 
 
 class StoredStills:
