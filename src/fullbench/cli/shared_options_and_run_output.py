@@ -425,8 +425,14 @@ def read_study(file: Path, ledger: str | None, inputs: InputOptions, *, safe: bo
         inputs: The options.
         safe: Whether a study with risks is refused.
     """
+    from fullbench.core.plugin_entry_points import plugin_names
     from fullbench.studies.study_file import Study
 
+    if not file.exists() and str(file) in plugin_names("benchmarks"):
+        raise InputError(
+            f"{file} is a benchmark, and a study file is read here; `fullbench export {file} --out {file}` writes its "
+            f"sample, then run {file}/study.toml"
+        )
     study = Study.read(file)
     warn_of_risks(study, ledger or study.ledger, safe=safe)
     return inputs.added_to(study)
