@@ -128,7 +128,7 @@ def test_costs_count_what_came_from_caches_by_those_who_said_it(columns, record)
         assert row["from cache"] == (sum(usage.cached for usage in said) if said else None)
         share = 100 * sum(usage.cached for usage in said) / sum(usage.tokens_in for usage in used) if said else None
         assert row["from cache %"] == (None if share is None else pytest.approx(share))
-    assert [str(note).split(":")[0].split(";")[0] for note in shown.notes] == [
+    assert [str(note).split(":")[0].split(". ")[0] for note in shown.notes] == [
         "From cache", "For some calls the server did not report its cache",
     ]  # fmt: skip
 

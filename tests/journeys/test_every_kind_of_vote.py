@@ -151,7 +151,7 @@ def test_agree_tasks_show_what_was_judged_and_other_values_are_refused(site):
     for _, task in tasks:
         if task["kind"] == "agree":
             item, first, second = re.match(r"judged (q\d) (\w)(\w)", shown(task)[0]).groups()
-            judged = ["".join(part["text"] for part in one["parts"]) for one in task["judged"]]
+            judged = ["".join(part.get("text", "") for part in one["parts"]) for one in task["judged"]]
             assert judged == [f"answer {first} to {item} 答案", f"answer {second} to {item} 答案"]
             assert (task["verdict"], task["scale"]) == ("B", [])
             grade = next(one for one in task["form"] if one["name"] == "grade")

@@ -34,7 +34,7 @@ def test_judges_leave_them_out_and_say_so(files):
     made = ("judge", "--items", files / "items.jsonl", "--responses", files / "responses.jsonl", "--judge", "length",
             "--ballot", "score:1-5", "--quiet")  # fmt: skip
     said = cli(*made, "--ledger", files / "a.ledger")
-    assert "2 of 4 items are marked as not verified and were not judged" in " ".join(said.split())
+    assert "Not judged: 2 of 4 items, which are marked as not verified." in " ".join(said.split())
     with Ledger(files / "a.ledger", read_only=True) as ledger:
         assert sorted({one.item for one in ledger.verdicts()}) == ["q0", "q2"]
     assert "not verified" not in cli(*made, "--ledger", files / "b.ledger", "--unverified")
@@ -56,7 +56,7 @@ def test_people_judge_them_only_where_asked_but_verify_them_always(files):
         ("check", "verify", (), 4),
     ):
         said = cli("people", "add", name, "--kind", kind, *made, *more)
-        assert ("2 of 4 items are marked as not verified" in " ".join(said.split())) is (name == "left"), said
+        assert ("2 of 4 items, which are marked as not verified" in " ".join(said.split())) is (name == "left"), said
         engine = engine_for(f"sqlite:///{files / 'web.sqlite'}")
         with read_transaction(engine) as connection:
             assert campaign_progress(connection, campaigns.campaign_by_name(connection, name), 0.0).tasks == tasks, name
@@ -85,7 +85,7 @@ def test_the_site_leaves_them_out_as_well_and_says_so(files):
                 fields = {"csrf": token, "name": name, "kind": "score", "votes": "1", "most": "1", **more}
                 page = browser.post("/organise/new", data=fields, files=parts)
                 assert page.status_code == 200, page.text
-                assert ("2 of 4 items are marked as not verified" in page.text) is said
+                assert ("2 of 4 items, which are marked as not verified" in page.text) is said
                 chinese = browser.get(str(page.url), headers={"Accept-Language": "zh"}).text
                 assert ("4 个题目中有 2 个标记为未核实" in chinese) is said
     finally:

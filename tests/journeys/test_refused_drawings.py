@@ -45,7 +45,7 @@ def test_refused_drawings_reach_no_judge_and_no_mean(drawn):
         assert all(len(asked.pictures) == 1 for asked in server.asked)
         left_out = told.tables["left out"]
         assert cells(left_out, "refused drawings", "contestant") == {"painters:careful": 2}
-        assert "2 drawings were refused by their generators" in left_out["notes"][0]
+        assert "2 drawings were refused by the generator" in left_out["notes"][0]
         ranked = cli("rerank", "--items", "prompts.jsonl", "--responses", "drawn.jsonl", "--judge",
                      f"vllm:j@{server.url}", "--ballot", "score:1-5", "--ledger", "r.ledger", "--out", "best.jsonl",
                      "--quiet")  # fmt: skip

@@ -172,7 +172,7 @@ def contrast(one: str, two: str) -> float:
     """Return the contrast of two colours `#rrggbb` by WCAG 2.
 
     >>> round(contrast("#000000", "#ffffff")), round(contrast("#8a1538", "#ffffff"), 1)
-    (21, 9.3)
+    (21, 9.4)
     """
 
     def luminance(colour: str) -> float:

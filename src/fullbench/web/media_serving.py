@@ -81,8 +81,8 @@ def store_media(connection: Connection, settings: Settings, user: User, media: M
     path = media.source if isinstance(media.source, Path) else None
     if media.kind == "document" and preview_of(media) is None:
         raise InputError(
-            "the pages of the document cannot be drawn, so people cannot see it; install the library for it: "
-            "pip install 'fullbench[pdf]'",
+            "the pages of the document cannot be drawn, so people cannot see it; install the extra pdf, "
+            "or give its pages as pictures",
             path=path,
         )
     if media.kind != "document" and not can_play(media):

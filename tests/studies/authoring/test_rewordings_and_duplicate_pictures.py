@@ -209,6 +209,6 @@ def test_questions_whose_parts_would_move_are_counted_and_not_reworded(cli, tmp_
     words = ("compose", "rewrite", "--items", "mixed.jsonl", "--model", "offline:echo", "--out", "q.csv", "--quiet")
     code, _, err = cli(*words)
     assert code == 0, err
-    assert "2 item(s) not reworded: dialogues, or pictures between texts." in err
+    assert "2 items not reworded: dialogues, or pictures between texts." in err
     rows = csv.DictReader((tmp_path / "q.csv").read_text(encoding="utf-8").splitlines())
     assert {row["seed"] for row in rows} == {"plain"}

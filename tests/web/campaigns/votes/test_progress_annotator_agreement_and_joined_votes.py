@@ -113,4 +113,4 @@ def test_a_rating_is_brought_to_points_and_a_mean_to_tenths():
     assert "300 more votes" in str(leaderboard_and_task_list.votes_needed_note([rated], 100))  # ±50 to ±25
     marked = Table("board", "Leaderboard", table_columns("contestant", "mean"), [["x", Estimate(3, 2.5, 3.5, 9)]])
     assert "2,400 more votes" in str(leaderboard_and_task_list.votes_needed_note([marked], 100))  # ±0.5 to ±0.1
-    assert "to ±0.25;" in str(leaderboard_and_task_list.votes_needed_note([marked], 100, 0.25))
+    assert "is ±0.25 or narrower" in str(leaderboard_and_task_list.votes_needed_note([marked], 100, 0.25))

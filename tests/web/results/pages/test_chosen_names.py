@@ -265,7 +265,7 @@ def test_answers_sentences_and_neighbours():
 
 
 def test_what_came_out_is_said_by_the_names():
-    first, second = (MatrixCell(rank, float(rank), int(rank), "0.5", "", 9, 0.5, 0, None) for rank in ("1", "2"))
+    first, second = (MatrixCell(rank, float(rank), int(rank), "0.5", "", 9, None, 0.5, 0, None) for rank in ("1", "2"))
     matrix = Matrix(
         "m", "overall", "", [MatrixColumn("human", "b", "won", True, False)], [("a", [first]), ("b", [second])], True
     )

@@ -56,8 +56,8 @@ def leaderboard(count: int) -> LinkedTable:
 def test_a_long_table_lays_out_its_first_rows_and_keeps_the_others_ready():
     page = rendered(leaderboard(500))
     first, rest = re.findall(r"<tbody(.*?)</tbody>", page, re.DOTALL)
-    assert first.count("<tr>") == 40
-    assert rest.count("<tr>") == 460
+    assert first.count("<tr") == 40
+    assert rest.count("<tr") == 460
     (unread,) = re.findall(r'<noscript class="rest">(.*?)</noscript>', page, re.DOTALL)
     assert rest in unread, "text to a browser that runs scripts, a table to one that does not"
     assert unread.count('<th scope="col"') == 3
@@ -84,7 +84,7 @@ def test_who_has_too_few_matches_stands_apart_below_the_ranking():
         r'<tr(?: class="([^"]*)")?>\s*<th.*?</th>\s*<td class="words"( data-few="[^"]*")?>([^<]*)<', page, re.DOTALL
     )
     assert [(classes, name) for classes, _, name in found] == [
-        ("", "model-2"), ("", "model-4"), ("apart line", "model-1"), ("apart", "model-3")
+        ("", "model-2"), ("next-tier", "model-4"), ("apart line", "model-1"), ("apart", "model-3")
     ]  # fmt: skip
     assert [few for _, few, _ in found] == ["", "", ' data-few="not enough matches"', ""]
     assert f"2 with fewer than {FEW} matches are listed below the ranking" in page
@@ -130,7 +130,9 @@ def test_who_beats_whom_is_a_table_in_colours_and_no_picture():
     )
     page = rendered(LinkedTable(table, (), [hint]))
     assert "<img" not in page
-    cells = re.findall(r'<td class="([^"]+)"(?: data-sort="[^"]+")?(?: data-tip="([^"]+)")?>([^<]*)</td>', page)
+    cells = re.findall(
+        r'<td class="([^"]+)"(?: data-sort="[^"]+")?(?: data-tip="([^"]+)" data-n="8")?>([^<]*)</td>', page
+    )
     assert cells == [
         ("number gap", "", "-"),
         ("number more-2", "a, b: 1.00 [0.50, 1.00] · n=8", "1.00"),

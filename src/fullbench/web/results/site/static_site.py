@@ -6,7 +6,6 @@ list of verdicts. Its data are scripts, because a page opened from disk cannot f
 
 from __future__ import annotations
 
-import fcntl
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 import orjson
+from filelock import lock_descriptor
 from sqlalchemy import Connection, Select, func, select
 
 from fullbench.core.item import SENSITIVE
@@ -275,10 +275,8 @@ def _part_folder(part: Path, ledger: Ledger, options: SiteOptions, study: str) -
     wanted = digest([ledger.identity, study, __version__, repr(options)])
     part.mkdir(mode=0o700, exist_ok=True)
     with (part / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise InputError("another export is writing this folder; wait for it", path=part) from error
+        if not lock_descriptor(lock.fileno(), blocking=False):
+            raise InputError("another export is writing this folder; wait for it", path=part)
         settings, ready = part / "settings", part / READY
         is_resumed = ready.exists() and settings.exists() and settings.read_text() == wanted
         if not is_resumed:
