@@ -123,8 +123,10 @@
     try {
       const answer = await fetch(base, { headers: { "X-Work": "1" } });
       if (!waiting) return;
-      if (answer.ok) location.assign(base);
-      else say(words.offline);
+      if (!answer.ok) { say(words.offline); return; }
+      // The new page repeats what the old one had no time to show.
+      if (status.textContent === words.changed) write(mine + "changed", true);
+      location.assign(base);
     } catch {
       if (!waiting) return;
       place.replaceChildren();
