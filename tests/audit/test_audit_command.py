@@ -179,7 +179,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(tmp_path):
         assert done.returncode == 0, err
     measures = json.loads(out)["measures"]
     assert measures["verdicts"] == measures["cases"] > before >= 30
-    assert f"known {before}" in err
+    assert f"reused {before}" in err
     # whoever always rules for the first place is swayed by place, and does not look
     assert measures["biases"]["place"]["flagged"]
     assert measures["picture_use"] == "no"

@@ -229,7 +229,8 @@ def everybody(page, contestants, width) -> None:
     sheet.get_by_role("spinbutton", name="at least n").fill(str(least))
     few = sum(count < least for count in behind)
     expect(sheet.locator("tbody tr.apart")).to_have_count(few)
-    expect(sheet.locator("output")).to_contain_text(f"{few} with less than {least} stand apart" if few else "")
+    below = f"{few} with fewer than {least} are listed below the line" if few else ""
+    expect(sheet.locator("output")).to_contain_text(below)
     order = rows.evaluate_all("rows => rows.map(row => row.classList.contains('apart'))")
     assert order == sorted(order), "whoever has too little behind it stands below all others"
     with page.expect_download() as saving:
