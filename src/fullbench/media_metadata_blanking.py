@@ -8,6 +8,7 @@ and sound are not touched: a mark that is hidden in them stays.
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -64,11 +65,9 @@ def metadata_patches(read_at: ReadAt, byte_count: int, media_type: str) -> tuple
         raise UnparsableMediaError(f"metadata of {media_type} files cannot be removed")
     try:
         return tuple(sorted(parse(read_at, byte_count), key=lambda patch: patch.offset))
-    except (IndexError, ValueError) as error:
-        raise UnparsableMediaError(str(error)) from error
-    except Exception as error:  # struct.error has no common base with the others
-        if type(error).__name__ != "error":
-            raise
+    except UnparsableMediaError:
+        raise
+    except (IndexError, ValueError, struct.error) as error:
         raise UnparsableMediaError("the file ends early") from error
 
 
