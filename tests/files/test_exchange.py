@@ -267,17 +267,13 @@ def test_hugging_face_both_ways(cli, tmp_path):
         for n in range(3)
     ]  # fmt: skip
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "d.parquet")
-    words = (
-        "--option",
-        "id=uid",
-        "--option",
-        "response.A=out_a",
-        "--option",
-        "response.B=out_b",
-        "--option",
-        "winner=better",
-    )
+    columns = ("id=uid", "response.A=out_a", "response.B=out_b", "winner=better")
+    words = [word for column in columns for word in ("--option", column)]
+    (tmp_path / "folder").mkdir()
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "folder" / "train.parquet")
     items, said, ruled = taken(cli, "huggingface", tmp_path / "d.parquet", *words)
+    in_folder = taken(cli, "huggingface", tmp_path / "folder", *words)
+    assert (set(in_folder[0]), in_folder[1]) == (set(items), said), "no file there has a name of ours"
     assert items["u1"].pictures[0].data() == png()
     assert said["u2", "B", 0].text == "b2"
     assert [v.marks for v in ruled] == [(1, 0), (0.5, 0.5)]

@@ -61,7 +61,7 @@ def find_foreign_files(paths: Sequence[Path], kind: str | None = None) -> Foreig
         kinds, importer, claimed = _detect_importer([*named_files, *candidates], place)
     else:
         kinds, importer, claimed = (kind,), load_plugin("importers", kind), []
-        hook = getattr(importer, "detects", None)
+        hook = getattr(importer, "detects_if_named", None)
         if hook is None and len(paths) > 1:
             raise InputError(f"The importer {kind!r} reads one file or folder. Put the files into one folder.")
         if hook is None or not folder_files:

@@ -36,11 +36,16 @@ _BYTES = (1 << 18, 1 << 23)
 """Bytes of a JSON file that are parsed: at first, and if the first value is longer."""
 
 
-def detected_by(hook: Hook) -> Callable[[_Importer], _Importer]:
-    """Give an importer the hook that detects its files."""
+def detected_by(hook: Hook, *, named: Hook | None = None) -> Callable[[_Importer], _Importer]:
+    """Give an importer the hook that detects its files.
+
+    Args:
+        named: Hook that finds its files if the user names the importer; `hook` if None.
+    """
 
     def mark(importer: _Importer) -> _Importer:
         importer.detects = hook  # type: ignore[attr-defined]
+        importer.detects_if_named = named or hook  # type: ignore[attr-defined]
         return importer
 
     return mark

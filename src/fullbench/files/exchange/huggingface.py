@@ -36,7 +36,12 @@ def is_own_file(head: FileHead) -> bool:
     return head.path.name in names and head.path.with_name(ITEMS).exists() and head.path.with_name("README.md").exists()
 
 
-@detected_by(is_own_file)
+def is_table(head: FileHead) -> bool:
+    """Return True for any file of a data set: options name its columns."""
+    return f"*{head.suffix}" in FILES
+
+
+@detected_by(is_own_file, named=is_table)
 def import_huggingface(path: Path, options: Mapping[str, str]) -> LoadedData:
     """Import a data set on disk: Parquet, JSONL or CSV, one file or a folder.
 
