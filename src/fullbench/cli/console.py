@@ -64,13 +64,18 @@ def stop_on_signals() -> Iterator[Stop]:
     """Stop at Ctrl-C, SIGTERM or a hang-up after the calls in flight; at the second signal, exit at once."""
     stop = Stop()
 
+    def print_if_possible(text: str) -> None:
+        # A signal may interrupt a write to the same stream. Python refuses to write there until that one is finished.
+        with suppress(RuntimeError):
+            print_message(text)
+
     def on_signal(number: int, _frame: FrameType | None) -> None:
         if stop.reason:
             stop.leave()
-            print_message("Stopped at once. Run the same command again to continue.")
+            print_if_possible("Stopped at once. Run the same command again to continue.")
             os._exit(128 + number)
         stop.pull(reasons[number])
-        print_message("\nStopping: waiting for the running calls, which are paid for. Press again to stop at once.")
+        print_if_possible("\nStopping: waiting for the running calls, which are paid for. Press again to stop at once.")
 
     codes = {code - 128: reason for reason, code in SIGNAL_EXIT_CODES.items()}
     # nohup ignores a hang-up on purpose. An ignored Ctrl-C is no such wish: shells ignore it for background jobs.
