@@ -25,6 +25,8 @@ from fullbench.files.row_readers import read_rows
 from fullbench.ledger.postgres.database import url_without_password
 from fullbench.reports.table_formats import render_table
 from fullbench.secret_masking_and_text_escapes import NeutralStream, mask_secrets, neutralise_text
+from tests.support.commands import Done
+from tests.support.forked_command import run_forked
 
 KEY = "sk-live/0123456789abcdef+XYZ"
 ATTACK = "bad \x1b]0;pwned\x07\x1b[2J\x9b31m \u202etxt.exe\u2066"
@@ -69,16 +71,13 @@ def data(tmp_path) -> Path:
     return tmp_path
 
 
-def judge(data: Path, spec: str, *more: str) -> subprocess.CompletedProcess[str]:
-    command = [
-        sys.executable, "-m", "fullbench", "judge", "--items", "items.jsonl", "--responses", "answers.jsonl",
-        "--judge", spec, "--ballot", "score:1-5", *more,
-    ]  # fmt: skip
-    env = {**os.environ, "OPENAI_API_KEY": KEY, "OTHER_KEY": KEY}
-    return subprocess.run(command, cwd=data, env=env, capture_output=True, text=True, timeout=120)
+def judge(data: Path, spec: str, *more: str) -> Done:
+    files = ["--items", "items.jsonl", "--responses", "answers.jsonl"]
+    environment = {**os.environ, "OPENAI_API_KEY": KEY, "OTHER_KEY": KEY}
+    return run_forked(data, "judge", *files, "--judge", spec, "--ballot", "score:1-5", *more, environment=environment)
 
 
-def everything(data: Path, done: subprocess.CompletedProcess[str]) -> str:
+def everything(data: Path, done: Done) -> str:
     """All that a run printed and kept."""
     files = [path.read_bytes().decode("utf-8", "replace") for path in data.rglob("*") if path.is_file()]
     return "\n".join([done.stdout, done.stderr, *files])
@@ -225,9 +224,8 @@ def test_raw_exports_hold_texts_as_they_are(tmp_path):
         for response in said:
             ledger.add_response(Item.ask("i0", "?"), response)
     for flag, first in (([], "'=HYPERLINK"), (["--raw"], "=HYPERLINK")):
-        command = [sys.executable, "-m", "fullbench", "ledger", "export", "x.ledger", "--what", "responses", "--to",
-                   f"{len(flag)}.csv", *flag]  # fmt: skip
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        words = ["ledger", "export", "x.ledger", "--what", "responses", "--to", f"{len(flag)}.csv", *flag]
+        done = run_forked(tmp_path, *words)
         assert done.returncode == 0, done.stderr
         with (tmp_path / f"{len(flag)}.csv").open(newline="", encoding="utf-8") as file:
             assert next(csv.DictReader(file))["text"].startswith(first)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -30,6 +28,7 @@ from fullbench.studies import judge_contestant_and_benchmark_specs
 from fullbench.studies.run.judge_cases import judge_cases
 from tests.support.colour_server import TinyServer
 from tests.support.fake_chat_server import FakeServer
+from tests.support.forked_command import ForkedCommand
 from tests.support.wait_until import until
 
 
@@ -117,11 +116,10 @@ def test_what_cannot_be_is_refused_in_one_sentence(call, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def start(folder: Path, server: FakeServer) -> subprocess.Popen[str]:
+def start(folder: Path, server: FakeServer) -> ForkedCommand:
     spec = f"vllm:m@{server.url}?mode=direct&concurrency=4"
-    command = [sys.executable, "-c", "from fullbench.cli import main; main()", "audit", spec, "--quick", "--json"]
     env = {**os.environ, "VLLM_API_KEY": "sk-not-a-key", "OPENAI_API_KEY": "sk-not-a-key"}
-    return subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return ForkedCommand(["audit", spec, "--quick", "--json"], folder=folder, environment=env)
 
 
 def test_on_your_own_items_it_is_told_whether_the_judge_looks(call, tmp_path):

@@ -6,8 +6,6 @@ import contextlib
 import json
 import os
 import random
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -18,6 +16,7 @@ import pytest
 from fullbench import Ledger
 from tests.support.batch_server import AnthropicService, BatchService, GeminiService
 from tests.support.commands import call
+from tests.support.forked_command import ForkedCommand
 
 SERVICES = {"openai": BatchService, "anthropic": AnthropicService, "gemini": GeminiService}
 ITEMS = 8
@@ -53,11 +52,9 @@ def study(folder: Path, url: str, provider: str = "openai", **options: object) -
 KEYS = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"), "sk-not-a-key")
 
 
-def start(folder: Path, *words: str) -> subprocess.Popen[str]:
+def start(folder: Path, *words: str) -> ForkedCommand:
     """The command in a process of its own, to be killed."""
-    command = [sys.executable, "-c", "from fullbench.cli import main; main()", "batch", *words]
-    env = {**os.environ, **KEYS}
-    return subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return ForkedCommand(["batch", *words], folder=folder, environment={**os.environ, **KEYS})
 
 
 def fullbench(folder: Path, *words: str) -> tuple[int, str, str]:
@@ -102,7 +99,7 @@ def test_step_by_step(folder):
 )  # fmt: skip
 def test_killed_while_the_server_does_it(folder, provider, moment):
     """The server did what was asked, and the client is dead before it hears of it: the worst moment of each step."""
-    running: list[subprocess.Popen[str]] = []
+    running: list[ForkedCommand] = []
 
     def kill(step: str) -> None:
         if step == moment and running:

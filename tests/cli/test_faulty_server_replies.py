@@ -12,12 +12,14 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from fullbench import Ledger
 from tests.support.fake_chat_server import POISONS, FakeServer
+from tests.support.forked_command import ForkedCommand, run_forked
 from tests.support.wait_until import LONG, until
 
 MAIN = [sys.executable, "-c", "from fullbench.cli import main; main()"]
@@ -43,19 +45,20 @@ def spec(server: FakeServer, name: str = "judge", **options: object) -> str:
     return f"openai:{name}@{server.url}?{query}"
 
 
-def start(folder: Path, *words: str, judges: Iterable[str], ledger: str = "l.ledger", **how) -> subprocess.Popen[str]:
+# The tests themselves may run under nohup, and what is ignored there is ignored by all that they start.
+DEFAULT_HANG_UP = partial(signal.signal, signal.SIGHUP, signal.SIG_DFL)
+
+
+def start(
+    folder: Path, *words: str, judges: Iterable[str], ledger: str = "l.ledger", prepare: partial = DEFAULT_HANG_UP
+) -> ForkedCommand:
     files = ["--items", "items.jsonl", "--responses", "answers.jsonl", "--ballot", "score:1-5", "--ledger", ledger]
     asked = [part for judge in judges for part in ("--judge", judge)]
     env = {**os.environ, "OPENAI_API_KEY": "sk-not-a-key"}
-    # the tests themselves may run under nohup, and what is ignored there is ignored by all that they start
-    how.setdefault("preexec_fn", lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
-    return subprocess.Popen(
-        [*MAIN, "judge", *files, *asked, *words, "--all"], cwd=folder, env=env, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, **how,
-    )  # fmt: skip
+    return ForkedCommand(["judge", *files, *asked, *words, "--all"], folder=folder, environment=env, prepare=prepare)
 
 
-def ended(process: subprocess.Popen[str], seconds: float = LONG) -> tuple[int, str, str]:
+def ended(process: ForkedCommand, seconds: float = LONG) -> tuple[int, str, str]:
     try:
         out, err = process.communicate(timeout=seconds)
     finally:
@@ -281,8 +284,8 @@ def test_a_run_that_ends_by_an_error_bills_what_it_had_asked(tmp_path):
 def test_more_connections_than_file_handles(tmp_path):
     cases = write(tmp_path, ["How many"] * 300)
     with FakeServer(says="[[4]]", latency=0.02) as server:
-        limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))  # noqa: E731
-        process = start(tmp_path, judges=[spec(server, concurrency=400)], preexec_fn=limit)
+        limit = partial(resource.setrlimit, resource.RLIMIT_NOFILE, (256, 256))
+        process = start(tmp_path, judges=[spec(server, concurrency=400)], prepare=limit)
         code, _, err = ended(process)
         books = server.books()
     assert code == 0, err
@@ -345,9 +348,8 @@ def test_a_signal_is_heard_while_cases_are_counted(tmp_path):
 def test_a_hang_up_that_is_ignored_stays_ignored(tmp_path):
     cases = write(tmp_path, ["How many"] * 20)
     with FakeServer(says="[[4]]", answers=10) as server:
-        process = start(
-            tmp_path, judges=[spec(server)], preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        )
+        ignore = partial(signal.signal, signal.SIGHUP, signal.SIG_IGN)
+        process = start(tmp_path, judges=[spec(server)], prepare=ignore)
         until(lambda: sum(server.books()["answered"].values()) >= 10)
         process.send_signal(signal.SIGHUP)
         server.more()
@@ -379,10 +381,7 @@ def test_answers_are_recorded_as_what_they_are_and_thoughts_apart(tmp_path):
     write(tmp_path, ENDINGS)
     with FakeServer(says="三只猫") as server:
         words = ["--items", "items.jsonl", "--contestant", f"vllm:m@{server.url}", "--out", "a.jsonl"]
-        done = subprocess.run(
-            [*MAIN, "answer", *words, "--ledger", "l.ledger"], cwd=tmp_path, capture_output=True, text=True,
-            timeout=LONG, check=False,
-        )  # fmt: skip
+        done = run_forked(tmp_path, "answer", *words, "--ledger", "l.ledger")
     code, err = done.returncode, done.stderr
     assert code == 0, err
     rows = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text(encoding="utf-8").splitlines()]

@@ -15,6 +15,7 @@ import pytest
 
 from fullbench import Ledger
 from tests.support.fake_chat_server import FakeServer
+from tests.support.forked_command import ForkedCommand
 from tests.support.wait_until import LONG, until
 
 ITEMS = 150
@@ -30,24 +31,12 @@ def data(tmp_path) -> Path:
     return tmp_path
 
 
-def start(data: Path, server: FakeServer, **options: object) -> subprocess.Popen[str]:
+def start(data: Path, server: FakeServer, **options: object) -> ForkedCommand:
     query = "&".join(f"{key}={value}" for key, value in {"mode": "direct", "concurrency": 8, **options}.items())
     spec = f"openai:judge@{server.url}?{query}"
-    words = [
-        "judge",
-        "--items",
-        "items.jsonl",
-        "--responses",
-        "answers.jsonl",
-        "--judge",
-        spec,
-        "--ballot",
-        "score:1-5",
-        "--all",
-    ]
-    command = [sys.executable, "-c", "from fullbench.cli import main; main()", *words]
-    env = {**os.environ, "OPENAI_API_KEY": "sk-not-a-key"}
-    return subprocess.Popen(command, cwd=data, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    files = ["--items", "items.jsonl", "--responses", "answers.jsonl"]
+    words = ["judge", *files, "--judge", spec, "--ballot", "score:1-5", "--all"]
+    return ForkedCommand(words, folder=data, environment={**os.environ, "OPENAI_API_KEY": "sk-not-a-key"})
 
 
 def kept(data: Path) -> set[tuple[str, int]]:
@@ -62,7 +51,7 @@ def wait_for(data: Path, count: int) -> None:
     until(lambda: (data / "fullbench.ledger").exists() and len(kept(data)) >= count)
 
 
-def until_said(process: subprocess.Popen[str], words: str) -> str:
+def until_said(process: ForkedCommand, words: str) -> str:
     """What a process says on standard error, up to the line with these words, after which it waits."""
     said = ""
     for line in process.stderr:
@@ -174,3 +163,30 @@ def test_two_runs_of_one_judge_do_not_ask_twice(data):
         first.communicate(timeout=LONG)
         assert first.returncode == 0
         assert calls(server) == CASES
+
+
+INTERRUPTED_WRITE = """
+import io, signal, sys
+from fullbench.cli.console import print_message, stop_on_signals
+
+class Interrupting(io.FileIO):
+    left = int(sys.argv[1])
+    def write(self, data):
+        while self.left:
+            self.left -= 1
+            signal.raise_signal(signal.SIGINT)
+        return super().write(data)
+
+sys.stderr = io.TextIOWrapper(io.BufferedWriter(Interrupting(2, "w", closefd=False)), line_buffering=True)
+with stop_on_signals() as stop:
+    print_message("Called 7.")
+sys.stdout.write(stop.reason)
+"""
+
+
+@pytest.mark.parametrize(("signals", "code", "reason"), [(1, 0, "interrupted"), (2, 130, "")])
+def test_ctrl_c_in_the_middle_of_a_message_is_no_defect(signals, code, reason):
+    """Python refuses to write to a stream while a write to it is interrupted."""
+    program = [sys.executable, "-c", INTERRUPTED_WRITE, str(signals)]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=LONG)
+    assert (done.returncode, done.stdout, "Traceback" in done.stderr) == (code, reason, False), done.stderr

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import fullbench
 from fullbench.errors import InputError
-from tests.support.commands import cli
+from tests.support.commands import Done, cli
+from tests.support.forked_command import run_forked
 
 STUDY = """
 name = "s"
@@ -35,10 +34,9 @@ def folder(tmp_path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, judges: list[str], *words: str, more: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, judges: list[str], *words: str, more: str = "", **env: str) -> Done:
     (folder / "s.toml").write_text(STUDY.format(judges=json.dumps(judges), more=more), encoding="utf-8")
-    command = [sys.executable, "-m", "fullbench", words[0], "s.toml", *words[1:]]
-    return subprocess.run(command, cwd=folder, env={**os.environ, **env}, capture_output=True, text=True)
+    return run_forked(folder, words[0], "s.toml", *words[1:], environment={**os.environ, **env})
 
 
 RISKY = {

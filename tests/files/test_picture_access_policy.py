@@ -7,8 +7,6 @@ import json
 import os
 import random
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -25,6 +23,7 @@ from fullbench.files.item_response_verdict_files import read_items, read_respons
 from fullbench.files.picture_access_policy import allow_picture_folders
 from fullbench.models.wire.image_encoding import Limit, bytes_to_send
 from tests.support.data_builders import png
+from tests.support.forked_command import run_forked
 
 
 @pytest.fixture
@@ -174,11 +173,6 @@ def test_what_is_written_can_be_read_back_wherever_the_pictures_lay(data, tmp_pa
     assert list(read_responses(tmp_path / "far" / "answers.jsonl")) == [drawn]
 
 
-def journey(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "fullbench", *more]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
-
-
 def test_a_study_beside_its_data_runs_once_the_folder_is_named(data):
     """What a user with absolute paths types and sees: the sentence says what to add, and that works."""
     study = data.parent / "study"
@@ -198,24 +192,24 @@ def test_a_study_beside_its_data_runs_once_the_folder_is_named(data):
         "--ballot",
         "choice",
     ]
-    refused = journey(study, *judge)
+    refused = run_forked(study, *judge)
     assert refused.returncode == 2
     assert "Traceback" not in refused.stderr
     flag = f"--pictures-from {data / 'in'}"
     assert flag in refused.stderr
     assert not (study / "fullbench.ledger").exists()
-    done = journey(study, *judge, *flag.split())
+    done = run_forked(study, *judge, *flag.split())
     assert done.returncode == 0, done.stderr
     with Ledger(study / "fullbench.ledger", read_only=True) as ledger:
         assert {item.pictures[0].data() for item in ledger.items()} == {png()}
     toml = 'name = "s"\nitems = "items.jsonl"\nresponses = "answers.jsonl"\njudges = ["length"]\nballots = ["choice"]\n'
     (study / "s.toml").write_text(toml, encoding="utf-8")
-    assert f"{flag}" in journey(study, "run", "s.toml").stderr
-    assert journey(study, "run", "s.toml", *flag.split(), "--quiet").returncode == 0
+    assert f"{flag}" in run_forked(study, "run", "s.toml").stderr
+    assert run_forked(study, "run", "s.toml", *flag.split(), "--quiet").returncode == 0
     (study / "s.toml").write_text(toml + 'pictures_from = ["../data/in"]\n', encoding="utf-8")
-    done = journey(study, "run", "s.toml", "--quiet")
+    done = run_forked(study, "run", "s.toml", "--quiet")
     assert done.returncode == 0, done.stderr
-    done = journey(study, "replay", "s.toml")
+    done = run_forked(study, "replay", "s.toml")
     assert done.returncode == 0, done.stderr
 
 

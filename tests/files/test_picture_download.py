@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -24,7 +22,9 @@ from fullbench.files import picture_download
 from fullbench.files.item_response_verdict_files import read_items, read_responses
 from fullbench.files.picture_access_policy import allow_picture_folders
 from fullbench.studies.study_file import Study
+from tests.support.commands import Done
 from tests.support.data_builders import png
+from tests.support.forked_command import run_forked
 
 
 def drawn(number: int) -> bytes:
@@ -189,11 +189,8 @@ def test_responses_too_and_only_within_the_consent(tmp_path, site, monkeypatch):
     assert [picture.media_type for picture in answer.pictures] == [UNKNOWN, "image/png"]
 
 
-def run(folder: Path, *words: str, private: str = "") -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "FULLBENCH_FETCH_PRIVATE": private}
-    done = subprocess.run(
-        [sys.executable, "-m", "fullbench", *words], cwd=folder, env=env, capture_output=True, text=True
-    )
+def run(folder: Path, *words: str, private: str = "") -> Done:
+    done = run_forked(folder, *words, environment={**os.environ, "FULLBENCH_FETCH_PRIVATE": private})
     assert "Traceback" not in done.stderr
     return done
 

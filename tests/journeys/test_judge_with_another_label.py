@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
+from tests.support.commands import Done
 from tests.support.fake_chat_server import FakeServer
+from tests.support.forked_command import run_forked
 
 
-def fullbench(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "fullbench", *words], cwd=folder, capture_output=True, text=True, check=True
-    )
+def fullbench(folder: Path, *words: str) -> Done:
+    done = run_forked(folder, *words)
+    assert done.returncode == 0, done.stderr
+    return done
 
 
 def test_another_label_is_told_of_before_it_is_paid_for(tmp_path):
@@ -25,7 +25,7 @@ def test_another_label_is_told_of_before_it_is_paid_for(tmp_path):
     with FakeServer(quick=True) as server:
         files = ("--items", "items.jsonl", "--responses", "responses.jsonl", "--ballot", "score:1-5", "--quiet")
 
-        def judged(options: str, *more: str) -> subprocess.CompletedProcess[str]:
+        def judged(options: str, *more: str) -> Done:
             return fullbench(tmp_path, "judge", *files, "--judge", f"vllm:m@{server.url}?{options}", *more)
 
         first = judged("mode=direct")

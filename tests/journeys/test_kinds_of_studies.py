@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ from tests.support.commands import invoke as cli
 from tests.support.commands import write_rows as write
 from tests.support.data_builders import png
 from tests.support.fake_chat_server import FakeServer
+from tests.support.forked_command import ForkedCommand
 from tests.support.wait_until import LONG, until
 
 KINDS = ("rerank", "leaderboard", "peer-review")
@@ -125,10 +124,9 @@ def test_a_leaderboard_study_says_what_the_command_says(tmp_path):
     assert any(table["name"].startswith("board") for table in ran)
 
 
-def start(folder: Path, *words: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", "from fullbench.cli import main; main()", *words]
+def start(folder: Path, *words: object) -> ForkedCommand:
     env = {**os.environ, "OPENAI_API_KEY": "sk-not-a-key"}
-    return subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return ForkedCommand([str(word) for word in words], folder=folder, environment=env)
 
 
 def held(folder: Path) -> int:

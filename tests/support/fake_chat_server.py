@@ -5,6 +5,9 @@ It runs in a process of its own on a free port of this machine:
     with FakeServer(faults={"429": 0.05, "cut": 0.01}, seed=1) as server:
         ... server.url, server.books()
 
+Its process is forked from one that imports this module once: Python and asyncio take a fifth of a second of CPU time,
+and the tests start hundreds of servers.
+
 A prompt is known by the `#number` in its words. What becomes of its n-th attempt depends on the seed, the number and n
 only. With `bears=20` it sends 429 to whatever is more than 20 at a time, with `sick=(50, 30)` status 500 to the 30
 requests after the first 50, with `slow=0.05` it takes twenty times as long for that share of them, with
@@ -19,8 +22,8 @@ with a verdict on the requested scale, next to the check code if one is requeste
 
 from __future__ import annotations
 
-import argparse
 import asyncio
+import atexit
 import base64
 import functools
 import gzip
@@ -33,7 +36,9 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
+import traceback
 import urllib.request
 import zlib
 from collections import Counter
@@ -151,7 +156,7 @@ class Books:
 
     def __init__(
         self, faults: dict[str, float], seed: int, bears: int = 0, says: str = "",
-        *, sick: str = "0,0", slow: float = 0, spread: float = 0, answers: float = math.inf,
+        *, sick: tuple[int, int] = (0, 0), slow: float = 0, spread: float = 0, answers: float = math.inf,
         per_second: float = 0, refuses: int = 0,
     ) -> None:  # fmt: skip
         self.draw = random.Random(seed)
@@ -160,7 +165,7 @@ class Books:
         self.per_second, self.refuses = per_second, refuses
         self.next_turn = 0.0
         self.held: list[tuple[Connection, Any]] = []
-        self.healthy, self.sick = map(int, sick.split(","))
+        self.healthy, self.sick = sick
         self.slow = slow
         self.came = 0
         self.faults = faults
@@ -481,30 +486,87 @@ class Connection(asyncio.Protocol):
             self.transport.write(bytes([byte]))
 
 
-async def run(options: argparse.Namespace) -> None:
+async def serve(options: dict[str, Any], port: int) -> None:
+    """Serve until a signal ends this process; its port is written to the file descriptor `port`."""
     loop = asyncio.get_running_loop()
-    if "bomb" in options.faults:
-        bomb()  # packing it later would keep all calls waiting
-    books = Books(
-        json.loads(options.faults),
-        options.seed,
-        options.bears,
-        options.says,
-        sick=options.sick,
-        slow=options.slow,
-        spread=options.spread,
-        answers=options.answers,
-        per_second=options.per_second,
-        refuses=options.refuses,
-    )
-    server = await loop.create_server(
-        lambda: Connection(books, options.latency, options.quick, options.wordy), options.host, 0, backlog=1024
-    )
-    sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
-    sys.stdout.flush()
+    faults, host = options.pop("faults"), options.pop("host")
+    latency, quick, wordy = (options.pop(name) for name in ("latency", "quick", "wordy"))
+    books = Books(faults, **options)
+    server = await loop.create_server(lambda: Connection(books, latency, quick, wordy), host, 0, backlog=1024)
+    with os.fdopen(port, "w") as file:
+        file.write(f"{server.sockets[0].getsockname()[1]}\n")
     done = asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, done.set)
     await done.wait()
+
+
+def fork_servers() -> None:
+    """Start and end servers as lines on standard input request: JSON with the options, or the process to wait for.
+
+    When standard input ends, so do all servers.
+    """
+    running: set[int] = set()
+    for line in sys.stdin:
+        request = json.loads(line)
+        if isinstance(request, int):
+            os.waitpid(request, 0)
+            running.remove(request)
+            answer = "ended"
+        else:
+            if "bomb" in request["faults"]:
+                bomb()  # packing it later would keep all calls waiting
+            reading, writing = os.pipe()
+            if (pid := os.fork()) == 0:
+                os.close(reading)
+                # Whoever waits for the end of these streams waits for the process that forks, not for its servers.
+                silence = os.open(os.devnull, os.O_RDWR)
+                os.dup2(silence, 0)
+                os.dup2(silence, 1)
+                try:
+                    asyncio.run(serve(request, writing))
+                finally:
+                    if sys.exc_info()[0]:
+                        traceback.print_exc()
+                    os._exit(0)
+            os.close(writing)
+            with os.fdopen(reading) as port:
+                answer = f"{pid} {port.readline().strip()}"
+            running.add(pid)
+        sys.stdout.write(f"{answer}\n")
+        sys.stdout.flush()
+    for pid in running:
+        os.kill(pid, signal.SIGKILL)
+
+
+class ServerForks:
+    """The process that forks servers."""
+
+    def __init__(self) -> None:
+        root = Path(__file__).parents[2]
+        self._lock = threading.Lock()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.fake_chat_server"], cwd=root,
+            env={**os.environ, "PYTHONPATH": str(root)}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        atexit.register(self.end)
+
+    def send(self, request: Any) -> str:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with self._lock:
+            self._process.stdin.write(f"{json.dumps(request)}\n")
+            self._process.stdin.flush()
+            return self._process.stdout.readline().strip()
+
+    def end(self) -> None:
+        """End all servers that still run."""
+        self._process.communicate()
+
+
+@functools.cache
+def forks_of(_process: int) -> ServerForks:
+    """The process that forks servers for a process: each forked worker of the suite has one of its own."""
+    return ServerForks()
 
 
 class FakeServer:
@@ -529,37 +591,27 @@ class FakeServer:
         host: str = "127.0.0.1",
     ) -> None:
         assert set(faults or {}) <= {*FAULTS, *POISONS}
-        options = [f"--faults={json.dumps(faults or {})}", f"--seed={seed}", f"--latency={latency}", f"--bears={bears}"]
-        options += [f"--says={says}", f"--sick={sick[0]},{sick[1]}", f"--slow={slow}", f"--spread={spread}"]
-        options += [f"--answers={answers}", f"--per-second={per_second}", f"--host={host}", f"--refuses={refuses}"]
-        self._address = host
-        self._command = [
-            sys.executable,
-            "-m",
-            "tests.support.fake_chat_server",
-            *options,
-            *(["--quick"] if quick else []),
-            *(["--wordy"] if wordy else []),
-        ]
+        self._host = host
+        self._options = {
+            "faults": faults or {}, "seed": seed, "latency": latency, "bears": bears, "says": says, "sick": sick,
+            "slow": slow, "spread": spread, "answers": answers, "per_second": per_second, "host": host,
+            "refuses": refuses, "quick": quick, "wordy": wordy,
+        }  # fmt: skip
 
     def __enter__(self) -> FakeServer:
-        root = Path(__file__).parents[2]
-        env = {**os.environ, "PYTHONPATH": str(root)}
-        self._process = subprocess.Popen(self._command, cwd=root, env=env, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
-        self.host = f"http://{self._address}:{int(self._process.stdout.readline())}"
+        self._forks = forks_of(os.getpid())
+        self._pid, port = map(int, self._forks.send(self._options).split())
+        self.host = f"http://{self._host}:{port}"
         self.url = f"{self.host}/v1"
         return self
 
     def __exit__(self, *rest: object) -> None:
-        self._process.terminate()
-        self._process.wait(120)
-        assert self._process.stdout is not None
-        self._process.stdout.close()
+        os.kill(self._pid, signal.SIGTERM)
+        assert self._forks.send(self._pid) == "ended"
 
     def kill(self) -> None:
         """Die at once, without a word."""
-        self._process.kill()
+        os.kill(self._pid, signal.SIGKILL)
 
     def more(self, answers: float = math.inf) -> None:
         """Answer so many more calls than `answers` said at first; all of them unless told."""
@@ -576,24 +628,5 @@ class FakeServer:
         return head.decode("latin-1"), json.loads(body)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--faults", default="{}")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--latency", type=float, default=0.0)
-    parser.add_argument("--bears", type=int, default=0)
-    parser.add_argument("--says", default="")
-    parser.add_argument("--sick", default="0,0")
-    parser.add_argument("--slow", type=float, default=0.0)
-    parser.add_argument("--spread", type=float, default=0.0)
-    parser.add_argument("--answers", type=float, default=math.inf)
-    parser.add_argument("--per-second", type=float, default=0.0)
-    parser.add_argument("--refuses", type=int, default=0)
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--wordy", action="store_true")
-    asyncio.run(run(parser.parse_args()))
-
-
 if __name__ == "__main__":
-    main()
+    fork_servers()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from http.client import HTTPConnection
-from subprocess import run
+from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import pytest
@@ -22,6 +21,7 @@ from fullbench.web.results.catalogue import catalogue_board_and_page_updater
 from fullbench.web.site_settings_and_worker_transfer import Settings
 from tests.support.api_script import Script
 from tests.support.commands import cli
+from tests.support.forked_command import run_forked
 from tests.web.conftest import signed_in, start_live
 
 
@@ -47,7 +47,7 @@ def command(*words: str) -> str:
 
 
 def by_another_process(*words: str) -> str:
-    done = run([sys.executable, "-m", "fullbench", *words], capture_output=True, text=True, timeout=120, check=False)
+    done = run_forked(Path.cwd(), *words)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

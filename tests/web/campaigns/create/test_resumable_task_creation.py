@@ -9,8 +9,6 @@ import random
 import re
 import secrets
 import sqlite3
-import subprocess
-import sys
 import urllib.parse
 import urllib.request
 import zipfile
@@ -38,6 +36,7 @@ from fullbench.web.route_access_connection_and_csrf_checks import SESSION
 from tests.support.annotation_pages import lines
 from tests.support.campaign_tasks import add_known_tasks, add_tasks
 from tests.support.commands import call
+from tests.support.forked_command import ForkedCommand
 from tests.support.wait_until import until
 from tests.web.campaigns.conftest import pair, study_of
 from tests.web.conftest import PASSWORD, Visitor, person, start_live
@@ -144,8 +143,7 @@ def test_a_command_that_was_killed_can_be_resumed_or_cancelled(tmp_path):
         (tmp_path / f"{name}.jsonl").write_bytes(lines(rows).read())
     words = ["--kind", "pair", "--items", "items.jsonl", "--responses", "responses.jsonl", "--votes", "1"]
     for name in ("resumed", "cancelled"):
-        command = [sys.executable, "-m", "fullbench", "people", "add", name, *words, "--data", "data"]
-        process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        process = ForkedCommand(["people", "add", name, *words, "--data", "data"], folder=tmp_path)
         until(lambda name=name: created_tasks(tmp_path, name) > 0)
         process.kill()
         process.communicate()
