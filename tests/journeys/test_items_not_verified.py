@@ -48,6 +48,24 @@ def test_judges_leave_them_out_and_say_so(files):
     assert "not verified" not in cli("run", study, "--quiet")
 
 
+def test_a_leaderboard_does_not_play_them(files):
+    rows = [json.loads(line) for line in (files / "responses.jsonl").read_text().splitlines()]
+    (files / "one.jsonl").write_text("\n".join(json.dumps(row) for row in rows if row["contestant"] == "one"))
+    common = ("--data", files / "items.jsonl", "--benchmark", "visitbench", "--ledger", files / "board.ledger")
+    said = cli(
+        "leaderboard", "add", "one", "--predictions", files / "one.jsonl", "--judge", "length", *common, "--quiet"
+    )
+    assert "Not played: 2 of 4 items, marked as not verified" in " ".join(said.split())
+    with Ledger(files / "board.ledger", read_only=True) as ledger:
+        assert sorted({verdict.item for verdict in ledger.verdicts()}) == ["q0", "q2"]
+    items = [
+        {**json.loads(line), "tags": {"verified": "no"}} for line in (files / "items.jsonl").read_text().splitlines()
+    ]
+    (files / "items.jsonl").write_text("\n".join(map(json.dumps, items)))
+    with pytest.raises(InputError, match=r"all 4 items are marked as not verified.*kind verify"):
+        cli("leaderboard", "add", "one", "--predictions", files / "one.jsonl", "--judge", "length", *common)
+
+
 def test_people_judge_them_only_where_asked_but_verify_them_always(files):
     made = ("--items", files / "items.jsonl", "--responses", files / "responses.jsonl", "--data", files)
     for name, kind, more, tasks in (

@@ -307,6 +307,9 @@ def test_captions_are_compared_without_a_file_of_plain_ones(folder):
         assert Counter(asked.model for asked in server.asked) == {"c": ITEMS, "w": 2 * ITEMS, "v": 2 * ITEMS}
         assert all(asked.pictures and "What of" not in asked.words for asked in server.of("c")), "the picture alone"
         assert sum("It is " in asked.words for asked in server.of("w")) == ITEMS
+        # The benchmark's own prompt asks which of two responses is better: nobody could mark one reference by it.
+        assert all("(wrong, right)" in asked.last for asked in server.of("v"))
+        assert not any("Response X is better" in asked.words for asked in server.of("v"))
         assert "Called 0" in cli("run", path, "--quiet", "--json").output
         assert "identical to what the ledger" in cli("replay", path, "--check").output
     assert list(cells(told.tables["captions"], "references that are right", "captions").values()) == [1.0, 0.0]

@@ -98,6 +98,13 @@ class ExperimentRun(StudyRun):
         self.writing_results: list[WritingResult] = []
         self.caption_failures: list[str] = []
 
+    def _spec_for_benchmark(self, spec: str) -> str:
+        """Return a judge's spec, with the benchmark's template unless references are marked one by one.
+
+        The template of VisIT-Bench asks which of two responses is better, so a judge could not mark a single reference.
+        """
+        return spec if self.what == "captions" else super()._spec_for_benchmark(spec)
+
     def _writing_tasks(self, responses: Sequence[Response]) -> list[WritingTask]:
         if self.what == "lengthening":
             return [Lengthening(self.original, self._responses_scored_alone(responses))]

@@ -27,7 +27,7 @@ from fullbench.studies.run import call_and_cost_plan
 from fullbench.studies.run.call_context import CallContext
 from fullbench.studies.run.missing_pictures import refuse_missing_pictures
 from fullbench.studies.run.run_options import RunOptions
-from fullbench.studies.run.study_items_responses_and_labels import limit_messages
+from fullbench.studies.run.study_items_responses_and_labels import VERIFIED_TAG, is_unverified, limit_messages
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,14 @@ def prepare_leaderboard(
     bench = judge_contestant_and_benchmark_specs.benchmark_from_name(request.benchmark)
     with allow_picture_folders(*request.pictures_from), without_pictures(request.without_pictures):
         items = mark_withheld_items(ledger, bench.items(request.data), withheld=request.withheld)
-    played_items = items[: request.limit]
+    verified_items = [item for item in items if not is_unverified(item)]
+    if items and not verified_items:
+        raise InputError(
+            f"all {len(items):,} items are marked as not verified ({VERIFIED_TAG}: no), so none is played; people "
+            "verify references with `fullbench people add --kind verify`",
+            path=request.data,
+        )
+    played_items = verified_items[: request.limit]
     judge = request.build_judge()
     new_responses = [
         response for path in request.responses for response in read_answers(bench, path, items, request.data, "")
@@ -128,7 +135,12 @@ def prepare_leaderboard(
     name = contestant.name if contestant is not None else request.model
     models = [*call_and_cost_plan.models_of_judges([judge]), *([] if contestant is None else [contestant])]
     prepared = PreparedLeaderboard(Pool(played_items, ()), judge, name, None, models, contestant)
-    prepared.messages = limit_messages(len(played_items), len(items))
+    prepared.messages = limit_messages(len(played_items), len(verified_items))
+    if len(verified_items) < len(items):
+        prepared.messages.append(
+            f"Not played: {len(items) - len(verified_items):,} of {len(items):,} items, marked as not verified "
+            f"({VERIFIED_TAG}: no)."
+        )
     answering = [] if contestant is None else [contestant]
     refuse_missing_pictures(played_items, answering, [judge], is_allowed=request.without_pictures)
     if answer and run_options.budget is not None:
