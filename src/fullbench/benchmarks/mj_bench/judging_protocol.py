@@ -80,8 +80,14 @@ def _as_stored(case: Case) -> Case:
 
 
 def can_judge(judge: Judge, case: Case) -> bool:
-    """Return True if the ballot fits the judge: score models use their own units and choices, others the scales."""
+    """Return True if the ballot fits the judge: score models use their own units and choices, others the scales.
+
+    A model that takes fewer pictures than a case has (`max_pictures`) scores single pictures, as in the paper.
+    """
     if kind_of(judge) != "scorer":
+        most = judge.settings.get("max_pictures")
+        if most is not None and sum(len(response.pictures) for response in case.responses) > most:
+            return False
         return case.ballot.spec != OWN_UNITS
     return case.ballot.spec == OWN_UNITS or isinstance(case.ballot, Choice)
 

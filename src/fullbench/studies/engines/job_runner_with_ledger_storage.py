@@ -444,8 +444,9 @@ class _JobRun:
                 counts.faults[fault] += 1
                 counts.sample = _first_words(getattr(outcome, "text", "")) or counts.sample
             counts.replies.update(_reply_kinds(outcome))
-            if (replies := getattr(outcome, "exchanges", ())) and replies[-1].served:
-                counts.served_models[replies[-1].served] += 1
+            # The first reply is the judge's own; a later one can be that of a second model that reads it.
+            if (replies := getattr(outcome, "exchanges", ())) and replies[0].served:
+                counts.served_models[replies[0].served] += 1
         if self._share is not None:
             self._share.pay(outcome.usage)
         if counts.tries_left == 0 and not counts.stop_reason and self._may_be_given_up:
