@@ -34,6 +34,9 @@ def shares(image):
 def odd(image):
     return ["hand"]
 
+def pixels(image):
+    return [("hand", 0.9, (20, 10, 36, 26))]
+
 def red(image):
     return np.asarray(image)[..., 0].mean() > 100
 
@@ -99,6 +102,12 @@ def test_a_detected_region_is_distorted_and_pictures_without_one_are_counted(pho
     assert "hand" in str(tables["sub-categories"]["rows"]).lower()
     assert "returned 'hand'" in cli("compose", "distort", "photos", "--detector", "find:odd", "--inpainter",
                                     "find:blacken", "--prompt", "x", "--out", "odd", code=2).output  # fmt: skip
+    assert "shares of the picture, from 0 to 1" in cli("compose", "distort", "photos", "--detector", "find:pixels",
+        "--inpainter", "find:blacken", "--prompt", "x", "--out", "odd", code=2).output  # fmt: skip
+    failed = cli("compose", "distort", "photos", "--detector", "find:hands", "--inpainter", "find:red", "--prompt", "x",
+                 "--out", "odd", code=2).output  # fmt: skip
+    assert "find:red failed (TypeError" in failed
+    assert "it gets a picture, a mask and a text" in failed
     assert "Which region?" in cli("compose", "distort", "photos", "--inpainter", "find:blacken", "--out", "o",
                                   "--prompt", "x", code=2).output  # fmt: skip
     assert not (photos / "odd").exists()

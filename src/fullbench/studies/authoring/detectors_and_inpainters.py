@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 Detector = Callable[["Image"], Iterable[Any]]
+_LARGEST_SHARE = 1.5
+"""Sides above this are pixels."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,18 @@ def _load(spec: str, kind: Any) -> Any:
     if parsed_spec.kind in plugin_names(kind):
         return load_plugin(kind, parsed_spec.kind)(parsed_spec.name, parsed_spec.options)
     known = ", ".join(plugin_names(kind))
-    return load_function(spec, form=f"MODULE:FUNCTION, or one of {known}")
+    function = load_function(spec, form=f"MODULE:FUNCTION, or one of {known}")
+
+    def call_function(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except Exception as error:  # whatever a user's function raises is the user's to fix
+            taken = "a picture" if kind == "detectors" else "a picture, a mask and a text"
+            raise InputError(
+                f"the function {spec} failed ({type(error).__name__}: {error}); it gets {taken}"
+            ) from error
+
+    return call_function
 
 
 def find_regions(detector: Detector, image: Image, labels: Sequence[str], least_score: float) -> list[Detection]:
@@ -79,6 +92,12 @@ def _read_detection(entry: Any, size: tuple[int, int]) -> Detection:
         else:
             label, score = str(entry[0]), float(entry[1])
             sides = [float(side) for side in entry[2]]
+            # A detector's box may end just outside of the picture; pixels end far outside.
+            if len(sides) == 4 and max(sides) > _LARGEST_SHARE:
+                raise InputError(
+                    f"the detector returned {entry!r}: these sides are shares of the picture, from 0 to 1. Divide them "
+                    "by its width and height, or return a dictionary, whose box is in pixels"
+                )
         left, top, right, bottom = (min(1.0, max(0.0, side)) for side in sides)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise InputError(
