@@ -219,7 +219,7 @@ def test_a_worker_of_another_site_does_the_tasks_and_takes_the_code_home(live, b
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.goto(page.locator(".secret").inner_text())
     assert axe(page) == []
-    follow(page, page.get_by_role("button", name="Go on"))
+    follow(page, page.get_by_role("button", name="Continue"))
     assert page.locator("#completion").inner_text() == "C0DE-77"
     lead.goto(f"/organise/{study.id}#part-2")
     assert "1 of 100 people has come." in lead.inner_text("main")

@@ -115,7 +115,7 @@ def test_a_server_killed_in_the_middle_and_the_request_goes_on(tmp_path):
             olga = Browser(live, cookie)
             assert states(live.engine) == {"interrupted": 1}
             _, page = olga.ask("GET", "/requests?state=interrupted")
-            assert "Go on" in page
+            assert "Continue" in page
             assert trials(path, judge, key) == [0]
             server.more(5)
             olga.decide("run", spec, "interrupted")
