@@ -88,6 +88,12 @@ def moved_on(page, lease):
     )
 
 
+def open_step(page, number):
+    """Show one of the four steps of a new campaign."""
+    page.locator(".steps a").nth(number - 1).click()
+    page.wait_for_selector(f"#step-{number}.now")
+
+
 def leases(page):
     return page.locator(".task").get_attribute("data-lease")
 

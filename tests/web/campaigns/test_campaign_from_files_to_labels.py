@@ -77,7 +77,7 @@ def test_from_files_to_labels_and_into_the_ledger(app, organiser, settings, tmp_
     assert "3 / 3" in board
     assert "red-model" in board
     assert "Krippendorff" in board
-    assert organiser.get(f"{page}/tasks").text.count("<td>red-model</td>") == 6
+    assert organiser.get(f"{page}/tasks").text.count(">red-model</td>") == 6
     rows = [json.loads(line) for line in organiser.get(f"{page}/votes.jsonl").text.splitlines()]
     work = [row for row in rows if row["role"] == "work"]
     assert len(work) == 9

@@ -18,7 +18,7 @@ from fullbench.web.campaigns.create import campaign_from_data, effort_estimate
 from fullbench.web.campaigns.create.campaign_from_data import Material
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.database import read_transaction, write_transaction
-from tests.support.annotation_pages import lines
+from tests.support.annotation_pages import lines, open_step
 from tests.support.browser_pages import PATIENCE, new_page
 from tests.support.data_builders import png
 from tests.web.campaigns.test_whole_campaign_in_browser import COUNT, make_study
@@ -83,14 +83,16 @@ def test_the_form_draws_the_first_task_as_it_is_filled_in(live, browser, axe, tm
     page = context.new_page()
     make_study(page, tmp_path, votes="2", most="4", pay="15")
     page.locator("#pay").press("Tab")
-    page.wait_for_selector(".previewed .candidate")
-    assert page.locator(".previewed img").evaluate("one => one.decode().then(() => one.naturalWidth)") == 480
-    assert page.locator(".forecast dd").all_inner_texts()[:2] == [str(COUNT), f"{2 * COUNT} – {4 * COUNT}"]
+    page.wait_for_selector(".previewed .candidate", state="attached")
+    assert page.locator(".forecast:visible dd").all_inner_texts()[:2] == [str(COUNT), f"{2 * COUNT} – {4 * COUNT}"]
     assert "15" in page.locator(".forecast").inner_text()
-    assert "model-" not in page.locator("#sketched").inner_text()
+    open_step(page, 3)
     page.fill("#criterion", "counting")
     page.locator("#criterion").press("Tab")
+    open_step(page, 4)
     page.wait_for_selector(".previewed .criterion:has-text('counting')")
+    assert page.locator(".previewed img").evaluate("one => one.decode().then(() => one.naturalWidth)") == 480
+    assert "model-" not in page.locator("#sketched").inner_text()
     assert axe(page) == []
     # What is larger than the form may be is said before it is sent, and what was typed stays.
     large = [{"name": f"p{number}.png", "mimeType": "image/png", "buffer": b"0" * 9_000_000} for number in range(3)]
@@ -154,6 +156,7 @@ def test_a_mistake_in_the_form_loses_no_file_and_a_new_session_no_work(live, bro
     broken = CSV_ITEMS.replace("p0.png", "away.png")
     page.set_input_files("#items", {"name": "items.csv", "mimeType": "text/csv", "buffer": broken.encode()})
     page.set_input_files("#responses", {"name": "r.csv", "mimeType": "text/csv", "buffer": CSV_RESPONSES.encode()})
+    open_step(page, 4)
     page.click("text=Make a draft")
     page.wait_for_selector("#refused:has-text('away.png')")
     assert axe(page) == []
@@ -185,9 +188,10 @@ def test_a_folder_is_drawn_when_it_is_there(live, browser, tmp_path):
     page = context.new_page()
     page.goto("/organise/new?kind=rank")
     page.set_input_files("#folder", str(folder))
-    page.wait_for_selector(".previewed .candidate >> nth=2")
+    page.wait_for_selector(".previewed .candidate >> nth=2", state="attached")
     assert page.locator(".forecast dd").first.inner_text() == "2"
     page.fill("#name", "a folder")
+    open_step(page, 4)
     with new_page(page):
         page.click("text=Make the campaign")
     page.goto(page.url + "/preview")
@@ -227,10 +231,56 @@ def test_the_preview_follows_while_somebody_types(live, browser):
         page.set_input_files(
             f"#{name}", {"name": f"{name}.jsonl", "mimeType": "text/plain", "buffer": lines(rows).read()}
         )
-    tasks = page.locator("#sketched .forecast dd").first
+    tasks = page.locator("#totals .forecast dd").first
     expect(tasks).to_have_text("6")
+    open_step(page, 2)
     page.locator("#per_item").focus()
     page.keyboard.type("2")
     expect(tasks).to_have_text("2")
     assert page.evaluate("document.activeElement.id") == "per_item"  # the field still has the focus
+    context.close()
+
+
+def test_the_four_steps_by_keyboard_with_what_is_missing_said_where_it_is(live, browser, axe):
+    """Enter leads on, a field that is missing is shown in its step, and the last step repeats what was chosen."""
+    context = browser.new_context(base_url=live.url, viewport={"width": 390, "height": 844})
+    context.add_cookies([live.cookie("Olga", "organiser")])
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    wrong = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.goto("/organise/new?kind=score")
+    shown = page.locator(".step-part:visible")
+    for name, rows in (("items", [{"id": "q", "question": "How many legs?"}]),
+                       ("responses", [{"item": "q", "contestant": who, "text": who} for who in "xyz"])):  # fmt: skip
+        page.set_input_files(
+            f"#{name}", {"name": f"{name}.jsonl", "mimeType": "text/plain", "buffer": lines(rows).read()}
+        )
+    page.locator("#name").press("Enter")
+    assert shown.get_attribute("id") == "step-1", "a campaign needs a name"
+    open_step(page, 4)
+    page.click("text=Make a draft")
+    page.wait_for_selector("#step-1.now")
+    assert page.evaluate("document.activeElement.id") == "name"
+    page.keyboard.type("legs")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#step-2.now")
+    page.fill("#pay", "12")
+    page.locator("#pay").press("Enter")
+    page.wait_for_selector("#step-3.now")
+    page.go_back()
+    page.wait_for_selector("#step-2.now")
+    open_step(page, 4)
+    chosen = page.locator("#chosen div").all_inner_texts()
+    assert [" ".join(row.split()) for row in chosen if row.startswith(("Name", "Pay"))] == [
+        "Name legs Change",
+        "Pay for an hour, if you pay 12 Change",
+    ]
+    expect(page.locator("#totals .forecast dd").first).to_have_text("3")
+    assert axe(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    with new_page(page):
+        page.click("text=Make a draft")
+    assert page.inner_text("main .flash:visible") == "The draft is made: 3 tasks, 9 votes."
+    assert wrong == []
     context.close()

@@ -21,6 +21,7 @@ from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.votes.progress_annotator_agreement_and_joined_votes import campaign_progress
 from fullbench.web.database import read_transaction
 from fullbench.web.route_access_connection_and_csrf_checks import SESSION
+from tests.support.annotation_pages import open_step
 from tests.web.conftest import Live, start_live
 
 PIECE = 4 * 1024 * 1024
@@ -172,6 +173,7 @@ def test_a_browser_sends_a_folder_and_a_large_file(tmp_path, browser, record_pro
         page = new_page("score", "a folder")
         page.set_input_files("#folder", folder)
         page.wait_for_function("() => document.getElementById('upload').value")
+        open_step(page, 4)
         page.click("#new-study button[value=open]")
         page.wait_for_url("**/organise/*", wait_until="domcontentloaded")
         page.wait_for_function("() => !location.pathname.endsWith('/new')")
@@ -195,6 +197,7 @@ def test_a_browser_sends_a_folder_and_a_large_file(tmp_path, browser, record_pro
         page.wait_for_function("() => document.getElementById('upload').value", timeout=240_000)
         assert min(sent) >= at_close, "it goes on where it was"
         assert "MB are there." in page.inner_text("#upload-status")
+        open_step(page, 4)
         page.click("#new-study button[value=open]")
         page.wait_for_function("() => !location.pathname.endsWith('/new')", timeout=240_000)
         assert tasks("giga") == 18

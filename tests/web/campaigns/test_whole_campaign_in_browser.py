@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.campaigns.campaign_tables import slots, votes
 from fullbench.web.database import read_transaction
-from tests.support.annotation_pages import leases, lines, moved_on
+from tests.support.annotation_pages import leases, lines, moved_on, open_step
 from tests.support.browser_pages import PATIENCE, follow
 from tests.support.campaign_tasks import add_tasks
 from tests.web.conftest import start_live
@@ -85,12 +85,14 @@ def make_study(boss, folder, **fields):
     boss.wait_for_selector(".kinds")
     follow(boss, boss.locator("a[href='/organise/new?kind=pair']"))
     boss.fill("#name", "Which answer is better?")
-    boss.fill(
-        "#guidelines", "# Be fair\n\nCount **first**, then read both answers.\n- right beats wrong\n- short beats long"
-    )
     boss.set_input_files("#items", folder / "items.jsonl")
     boss.set_input_files("#responses", folder / "responses.jsonl")
     boss.set_input_files("#pictures", [picture(folder, n) for n in range(COUNT)])
+    open_step(boss, 3)
+    boss.fill(
+        "#guidelines", "# Be fair\n\nCount **first**, then read both answers.\n- right beats wrong\n- short beats long"
+    )
+    open_step(boss, 2)
     for name, value in fields.items():
         boss.fill(f"#{name}", value)
 
@@ -116,6 +118,7 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
     make_study(boss, tmp_path, votes="3", most="5")
     assert axe(boss) == []
     boss.select_option("#settled_by", "all")
+    open_step(boss, 4)
     boss.click("text=Make the campaign")
     boss.wait_for_selector("#board")
     path = "/work/" + boss.url.rpartition("/")[2]
@@ -240,6 +243,7 @@ def test_a_task_that_comes_while_a_vote_is_on_its_way_stays_in_view(site, enter,
     """The next task is late and the vote later still; the page must not be loaded again under the person's hands."""
     boss = enter("Olga", "organiser")
     make_study(boss, tmp_path, votes="1", most="1")
+    open_step(boss, 4)
     boss.click("text=Make the campaign")
     boss.wait_for_selector("#board")
     page = enter("Kim", "annotator")

@@ -77,6 +77,12 @@ async def read_submitted_form(request: Request) -> SubmittedForm:
             elif name in FILES:
                 files[name] = SubmittedFile(value.filename, await value.read())
     await form.close()
+    # Files chosen under another source than the one selected are hidden on the page, so they must not be used.
+    source = fields.get("source")
+    if source in {"ledger", "upload"}:
+        files = {name: file for name, file in files.items() if name not in {"items", "responses"}}
+    if source in {"ledger", "files"}:
+        fields.pop("upload", None)
     return SubmittedForm(fields, files, pictures)
 
 

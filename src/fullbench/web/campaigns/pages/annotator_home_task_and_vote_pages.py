@@ -147,6 +147,7 @@ def preview_fragment(request: Request, campaign: Campaign, lease: Lease, forecas
     """Render a task of a campaign that is not created yet, with the effort estimate, as a page fragment."""
     return render_template(
         request, "campaigns/_task_preview.html", **_task_values(request, campaign, lease), forecast=forecast,
+        task_limit=settings_of(request).task_limit,
         guidelines=render_guideline(campaign.guideline_text(language_of(request))),
     )  # fmt: skip
 
