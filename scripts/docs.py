@@ -208,7 +208,8 @@ def settings() -> str:
     for view, known in VIEWS.items():
         lines += ["", f"`[{view}.NAME]`: {', '.join(f'`{key}`' for key in known)}."]
     lines += ["", "## Options of a model", "", "Written as `openai:NAME@URL?OPTION=VALUE&OPTION=VALUE`.", ""]
-    for title, group, options in (("Sampling", Sampling, model_specs.SAMPLING), ("Limits", Limits, model_specs.LIMITS)):
+    sampling_options = (*model_specs.SAMPLING, *model_specs.MEDIA)
+    for title, group, options in (("Sampling", Sampling, sampling_options), ("Limits", Limits, model_specs.LIMITS)):
         named = ", ".join(f"`{option}`" for option in options)
         lines += [f"### {title}", "", inspect.cleandoc(group.__doc__ or ""), "", f"All of them: {named}.", ""]
     more = [*model_specs.PRICE, *model_specs.CACHING, *model_specs.ACCESS]

@@ -72,6 +72,7 @@ def test_the_reference_has_every_command_setting_and_name(pages):
         assert (f"| `{entry.name}` |" in settings) == (entry.name not in {"path", "options", "said"})
     for option in (
         *model_specs.SAMPLING,
+        *model_specs.MEDIA,
         *model_specs.LIMITS,
         *model_specs.PRICE,
         *model_specs.CACHING,

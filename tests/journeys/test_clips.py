@@ -7,6 +7,7 @@ import hashlib
 import json
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,71 @@ def test_a_second_trial_sends_the_frames_of_the_first_though_the_decoder_changed
         assert "Called 2, reused 2, failed 0" in err
         again = [[p for p in user_parts(path, json.loads(raw)) if isinstance(p, bytes)] for path, raw in server.bodies]
     assert sorted(first) == sorted(again)
+
+
+@pytest.fixture
+def server() -> Iterator[RecordingServer]:
+    with RecordingServer(lambda text: "[[4]]") as server:
+        yield server
+
+
+def test_the_sound_of_a_clip_follows_its_frames_where_it_is_taken_and_is_sent_again(cli, tmp_path, monkeypatch, server):
+    from fullbench.cache_dir import cache_folder
+    from fullbench.models.wire import sound_of_videos
+
+    write_video(tmp_path / "clips" / "song.mp4", colour_frames(8), tones=(440, 660, 880, 1_000))
+    write_rows(tmp_path / "answers.jsonl", [{"item": "song", "model": "m", "text": "It rises."}])
+    command = [
+        "judge", "--items", "clips", "--question", "What happens?", "--responses", "answers.jsonl", "--quiet",
+        "--ballot", "score:1-5",
+    ]  # fmt: skip
+    specs = {
+        "hears": "gemini:flash@{url}/v1?mode=direct&key_env=KEY&frames=2",
+        "omni": "vllm:qwen-omni@{url}/v1?mode=direct&frames=2",
+        "part": "gemini:flash@{url}/v1?mode=direct&key_env=KEY&frames=2&start=1&end=3",
+        "deaf": "vllm:qwen-vl@{url}/v1?mode=direct&frames=2",
+        "quiet": "gemini:flash@{url}/v1?mode=direct&key_env=KEY&video=frames&frames=2&sound=no",
+    }
+
+    def run(*words: str) -> dict[str, list[Any]]:
+        """Return the parts that each judge was sent."""
+        found = {}
+        for name, spec in specs.items():
+            server.bodies.clear()
+            code, _, err = cli(*command, *words, "--judge", spec.format(url=server.url))
+            assert code == 0, err
+            ((path, raw),) = server.bodies
+            found[name] = user_parts(path, json.loads(raw))
+        return found
+
+    first = run()
+    sounds = {name: [part for part in parts if isinstance(part, bytes)][2:] for name, parts in first.items()}
+    assert [bool(found) for found in sounds.values()] == [True, True, True, False, False]
+    assert sounds["hears"] == sounds["omni"] != sounds["part"]
+    assert len(sounds["hears"][0]) == pytest.approx(44 + 4 * 32_000, abs=10_000)
+    assert len(sounds["part"][0]) == 44 + 2 * 32_000
+    sentences = {name: str(parts).partition("[video of ")[2].partition("]")[0] for name, parts in first.items()}
+    assert sentences == {
+        "hears": "3.5 s, 2 frames, its sound comes after them", "omni": "3.5 s, 2 frames, its sound comes after them",
+        "part": "3.5 s, from 1.0 s to 3.0 s, 2 frames, its sound comes after them",
+        "deaf": "3.5 s, 2 frames, its sound is left out", "quiet": "3.5 s, 2 frames, its sound is left out",
+    }  # fmt: skip
+
+    # Without cache and decoder, the same bytes come from the ledger, also for a copy of it.
+    shutil.rmtree(cache_folder() / "frames")
+    monkeypatch.setattr(sound_of_videos, "_write_sound", None)
+    again = run("--trials", "2")
+    for name, parts in first.items():
+        assert [part for part in again[name] if isinstance(part, bytes)] == [
+            part for part in parts if isinstance(part, bytes)
+        ]
+    assert cli("ledger", "copy", "fullbench.ledger", "copy.ledger")[0] == 0
+    with Ledger(tmp_path / "copy.ledger", read_only=True) as ledger:
+        assert list(ledger.verify()) == []
+        digests = {hashlib.sha256(found[0]).hexdigest() for found in sounds.values() if found}
+        assert {ledger.media(digest).data() for digest in digests} == {found[0] for found in sounds.values() if found}
+    _, out, _ = cli("show", "song", "--judge", "qwen-omni")
+    assert "<recording, sound, " in out
 
 
 def test_contestants_get_the_same_frames_as_judges(cli, tmp_path, clips):

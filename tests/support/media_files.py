@@ -20,9 +20,12 @@ def colour_frames(count: int, size: tuple[int, int] = (64, 48)) -> list[Image.Im
 
 def write_video(
     file: Path, frames: list[Image.Image], *, fps: int = 2, codec: str = "mpeg4", sound: bool = False,
-    times: list[int] | None = None,
+    times: list[int] | None = None, tones: tuple[int, ...] = (),
 ) -> Path:  # fmt: skip
-    """Write frames as a video; `times` are their time stamps in ticks of 1/1000 s, if the rate varies."""
+    """Write frames as a video; `times` are their time stamps in ticks of 1/1000 s, if the rate varies.
+
+    With `sound` it has one silent second of sound, with `tones` one second of each tone.
+    """
     from fractions import Fraction
 
     import av
@@ -35,7 +38,7 @@ def write_video(
         if times:
             stream.time_base = Fraction(1, 1000)
             stream.codec_context.time_base = Fraction(1, 1000)
-        speech = container.add_stream("aac", rate=8_000) if sound else None
+        speech = container.add_stream("aac", rate=8_000) if sound or tones else None
         for place, image in enumerate(frames):
             frame = av.VideoFrame.from_image(image)
             if times:
@@ -43,9 +46,12 @@ def write_video(
             container.mux(stream.encode(frame))
         container.mux(stream.encode())
         if speech is not None:
-            silence = av.AudioFrame.from_ndarray(np.zeros((1, 8_000), dtype=np.float32), format="fltp", layout="mono")
-            silence.sample_rate = 8_000
-            container.mux(speech.encode(silence))
+            seconds = np.arange(8_000) / 8_000
+            waves = [0.4 * np.sin(2 * np.pi * tone * seconds) for tone in tones or (0,)]
+            samples = np.concatenate(waves).astype(np.float32)[None]
+            played = av.AudioFrame.from_ndarray(samples, format="fltp", layout="mono")
+            played.sample_rate = 8_000
+            container.mux(speech.encode(played))
             container.mux(speech.encode())
     return file
 

@@ -381,9 +381,9 @@ def _part_texts(parts: tuple[Part, ...]) -> list[str]:
 
 
 def _media_name(part: Media) -> str:
-    from fullbench.core.picture import Frame
+    from fullbench.core.picture import Frame, Sound
 
-    return f"{part.noun}, {part.place} of {part.origin[:12]}," if isinstance(part, Frame) else part.noun
+    return f"{part.noun}, {part.place} of {part.origin[:12]}," if isinstance(part, Frame | Sound) else part.noun
 
 
 def _case_lines(case_facts: dict[str, Any]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 from fullbench.core.item import Part, Turn, parts_content
 from fullbench.core.json_digests_and_cached_properties import digest, once
 from fullbench.core.model_call import NOTHING, Call, FailureKind, Usage
-from fullbench.core.picture import Frame, Picture
+from fullbench.core.picture import EXTRACTS, Frame, Picture, Sound
 from fullbench.errors import InputError
 
 
@@ -60,10 +60,12 @@ def sent_text(prompt: Prompt) -> str:
     """Return the turns of a prompt with frames as JSON: a ledger cannot render it again without a decoder."""
 
     def part_value(part: Part) -> Any:
-        if not isinstance(part, Frame):
-            return part if isinstance(part, str) else {part.part_name: part.digest, "type": part.media_type}
-        about = {"of": part.origin, "rule": part.rule, "place": part.place}
-        return {"picture": part.digest, "type": part.media_type, **about}
+        if isinstance(part, str):
+            return part
+        value = {part.part_name: part.digest, "type": part.media_type}
+        if isinstance(part, Frame | Sound):
+            value |= {"of": part.origin, "rule": part.rule, "place": part.place}
+        return value
 
     turns = [{"role": turn.role, "parts": [part_value(part) for part in turn.parts]} for turn in prompt.turns]
     return dumps({"turns": turns}, ensure_ascii=False)
@@ -105,7 +107,7 @@ class Reply:
 
     def exchange(self, at: float) -> Call:
         """Return the finished exchange as a `Call` for the ledger."""
-        frames = tuple(part for turn in self.prompt.turns for part in turn.parts if isinstance(part, Frame))
+        frames = tuple(part for turn in self.prompt.turns for part in turn.parts if isinstance(part, EXTRACTS))
         return Call(
             os.urandom(16).hex(), self.text, self.prompt.digest, sent_text(self.prompt) if frames else "",
             self.reasoning, self.stop, self.served, self.fingerprint, self.prompt.nonce, self.usage, at, frames,

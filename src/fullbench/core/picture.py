@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from fullbench.core import media
-from fullbench.core.media import LARGEST_BYTES, UNKNOWN, Kind, Media
+from fullbench.core.media import LARGEST_BYTES, UNKNOWN, Audio, Kind, Media
 from fullbench.errors import InputError
 
 LARGEST = LARGEST_BYTES["image"]
@@ -153,3 +153,21 @@ class Frame(Picture):
     origin: str = ""
     rule: str = ""
     place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sound(Audio):
+    """The sound of a video, which is sent next to its frames; the fields are those of `Frame`."""
+
+    origin: str = ""
+    rule: str = ""
+    place: str = ""
+
+
+EXTRACTS = (Frame, Sound)
+"""Classes of files that are sent in place of another one."""
+
+
+def extract_class(media_type: str) -> type[Frame | Sound]:
+    """Return the class of a frame, a page or a sound, by its media type."""
+    return Sound if media_type.startswith("audio/") else Frame

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from fullbench.core.model import Prompt, Reply
 from fullbench.errors import InputError
 from fullbench.models.dialects import Dialect, OpenAI
-from fullbench.models.media_as_sent import expand_media
+from fullbench.models.media_as_sent import expand_media, hears_with_frames, refused_media_option
 from fullbench.models.model_prices import Price, Shares, cache_shares, is_local, price_of, shares_at
 from fullbench.models.model_settings import Key, Limits, Sampling
 from fullbench.models.net.concurrent_calls import stream_replies
@@ -55,10 +55,10 @@ class ChatModel:
             )
         if self.sampling.seed is not None and not self.dialect.takes_seed:
             raise InputError(f"the {self.dialect.name} dialect takes no seed; leave it out for {self.model!r}")
-        if self.sampling.video == "native" and "video" not in self.dialect.native_kinds:
-            raise InputError(
-                f"the {self.dialect.name} dialect takes no video; leave out video=native for {self.model!r}"
-            )
+        if reason := refused_media_option(
+            self.sampling, self.dialect.native_kinds, chooses_frames=self.dialect.chooses_frames
+        ):
+            raise InputError(f"{self.model!r} by the {self.dialect.name} dialect: {reason}")
         object.__setattr__(self, "url", self.url.rstrip("/"))
 
     @cached_property
@@ -94,7 +94,13 @@ class ChatModel:
 
     def prepare(self, prompt: Prompt) -> Prompt:
         """Return the prompt as it is sent: frames and pages in place of media that the dialect does not take."""
-        return expand_media(prompt, self.sampling, self._sent_kinds)
+        return expand_media(prompt, self.sampling, self._sent_kinds, sends_sound=self._sends_sound)
+
+    @cached_property
+    def _sends_sound(self) -> bool:
+        if self.sampling.sound is not None or "audio" not in self._sent_kinds:
+            return bool(self.sampling.sound)
+        return self.dialect.takes_sound_with_frames or hears_with_frames(self.model)
 
     @property
     def draws(self) -> bool:

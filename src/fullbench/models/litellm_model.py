@@ -22,7 +22,7 @@ from fullbench.models import dotenv
 from fullbench.models.dialects import OpenAI
 from fullbench.models.dialects.anthropic import REPLY_TOKENS, thinking_room
 from fullbench.models.dialects.base import join_text_parts
-from fullbench.models.media_as_sent import expand_media
+from fullbench.models.media_as_sent import expand_media, hears_with_frames, refused_media_option
 from fullbench.models.model_prices import Price, Shares, cache_shares, price_of, shares_at
 from fullbench.models.model_settings import Key, Limits, Sampling
 from fullbench.models.net import error_meanings
@@ -175,7 +175,9 @@ POLL = 0.02
 """Seconds between checks whether earlier calls left money in the budget."""
 CONNECT_TRIES = 3
 """Attempts to reach a server that never answered, before the run ends."""
-_NATIVE_KINDS = frozenset({"audio"})
+_TAKES_VIDEO_FILES = frozenset({"gemini", "vertex_ai", "vertex_ai_beta", "hosted_vllm"})
+"""Providers for which litellm translates a video in a part of type `file`; it drops `video_url` for Gemini's."""
+_TAKES_VIDEO = _TAKES_VIDEO_FILES | {"openrouter"}
 _ADDRESS_FIELDS = ("api_base", "base_url", "aws_bedrock_runtime_endpoint")
 
 
@@ -190,6 +192,11 @@ class LiteLLMModel:
     limits: Limits = field(default_factory=Limits)
     listed_price: Price | None = None
     cached_price: float | None = None
+
+    def __post_init__(self) -> None:
+        kinds = frozenset({"audio", "video"} if provider_of(self.model) in _TAKES_VIDEO else {"audio"})
+        if reason := refused_media_option(self.sampling, kinds, chooses_frames=False):
+            raise InputError(f"'litellm:{self.model}': {reason}")
 
     @cached_property
     def name(self) -> str:
@@ -211,11 +218,17 @@ class LiteLLMModel:
         return self if judge_sampling is self.sampling else replace(self, sampling=judge_sampling)
 
     media_kinds = frozenset({"image", "video", "audio", "document"})
-    """Videos and documents are sent as frames and pages, recordings as they are."""
+    """Recordings are sent as they are, documents as pages, videos as frames unless `video` is `native`."""
+
+    @cached_property
+    def _sent_kinds(self) -> frozenset[str]:
+        return frozenset({"audio", "video"} if self.sampling.video == "native" else {"audio"})
 
     def prepare(self, prompt: Prompt) -> Prompt:
         """Return the prompt as it is sent: frames and pages in place of videos and documents."""
-        return expand_media(prompt, self.sampling, _NATIVE_KINDS)
+        sound = self.sampling.sound
+        sends_sound = hears_with_frames(self.model) if sound is None else sound
+        return expand_media(prompt, self.sampling, self._sent_kinds, sends_sound=sends_sound)
 
     @cached_property
     def address(self) -> str:
@@ -287,7 +300,9 @@ class LiteLLMModel:
         room = thinking_room(sampling.effort) if "claude" in self.model.lower() else 0
         if room:  # Claude's thinking counts towards max_tokens, and litellm does not raise a limit that is set
             sampling = replace(sampling, max_tokens=(sampling.max_tokens or REPLY_TOKENS) + room)
-        return dict(orjson.loads(OpenAI(kinds=_NATIVE_KINDS).body(self.model, fitting, sampling)))
+        as_files = provider_of(self.model) in _TAKES_VIDEO_FILES
+        dialect = OpenAI(kinds=self._sent_kinds, videos_as_files=as_files)
+        return dict(orjson.loads(dialect.body(self.model, fitting, sampling)))
 
 
 class _Caller:

@@ -30,8 +30,9 @@ class Sampling:
     format.
 
     `video` is `native` (the file is sent) or `frames`; `frames` is their number, at even times, and `fps` their rate.
-    A moving GIF or WebP is sent as frames if one of these is set, else as one still. `pages` is the number of first
-    pages of a document that are sent as pictures.
+    A moving GIF or WebP is sent as frames if one of these is set, else as one still. Of a video, only what is between
+    `start` and `end` is sent, in seconds. `sound` tells whether its sound is sent next to its frames; None leaves that
+    to the model's kind. `pages` is the number of first pages of a document that are sent as pictures.
     """
 
     temperature: float | Literal["default"] | None = None
@@ -46,12 +47,20 @@ class Sampling:
     frames: int | None = None
     fps: float | None = None
     pages: int | None = None
+    start: float | None = None
+    end: float | None = None
+    sound: bool | None = None
 
     def __post_init__(self) -> None:
         if self.video == "native" and self.frames is not None:
             raise InputError("'frames' is the number of frames that we choose; leave it out with video=native")
         if self.fps is not None and self.fps <= 0:
             raise InputError(f"'fps' is a number of frames per second above 0; found {self.fps:g}")
+        if (self.start or 0.0) < 0 or (self.end is not None and self.end <= (self.start or 0.0)):
+            raise InputError(
+                "'start' and 'end' are seconds of a video, 0 or more, and the end is after the start; found "
+                f"start={self.start or 0.0:g}" + ("" if self.end is None else f" and end={self.end:g}")
+            )
         if self.effort is not None and self.effort not in EFFORTS:
             raise InputError(f"the effort of reasoning is {', '.join(EFFORTS)}; found {self.effort!r}")
         for name in self.extra:
@@ -105,6 +114,9 @@ class Sampling:
             ("frames", self.frames),
             ("fps", self.fps),
             ("pages", self.pages),
+            ("start", self.start),
+            ("end", self.end),
+            ("", None if self.sound is None else "sound" if self.sound else "no-sound"),
         ]
         return "".join(f"+{word}{value:g}" if isinstance(value, float) else f"+{word}{value}" for word, value in words
                        if value is not None)  # fmt: skip

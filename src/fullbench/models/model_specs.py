@@ -76,17 +76,18 @@ def build_litellm_model(name: str, options: Mapping[str, str]) -> Model:
     if "://" in name:
         raise InputError(f"'litellm:{name}' holds an address, which litellm would not use; write openai:NAME@URL")
     price = {**PRICE, "price_cached": CACHING["price_cached"]}
-    if options.get("video") == "native":
-        raise InputError(f"'litellm:{name}' sends frames of a video; leave out video=native")
     limits = {limit: word for limit, word in LIMITS.items() if limit != "hedge"}  # litellm calls cannot be cancelled
-    option_values = read_options(f"litellm:{name}", options, {**SAMPLING, **limits, **price})
-    return LiteLLMModel(
+    option_values = read_options(f"litellm:{name}", options, {**SAMPLING, **MEDIA, **limits, **price})
+    model = LiteLLMModel(
         name,
         sampling_from(option_values),
         limits_from(option_values),
         _price_from_options(option_values),
         cached_price=option_values.get("price_cached"),
     )
+    if option_values.get("video") == "native":
+        _warn_of_frames_chosen_by_server(f"litellm:{name}")
+    return model
 
 
 def build_offline_model(name: str, options: Mapping[str, str]) -> Model:
@@ -149,7 +150,7 @@ def _build_chat_model(provider: Provider, name: str, options: Mapping[str, str])
     spec = f"{provider.name}:{model}"
     if not model:
         raise InputError(f"the spec {spec!r} names no model; write {provider.name}:NAME or {provider.name}:NAME@URL")
-    option_values = read_options(spec, options, {**SAMPLING, **LIMITS, **PRICE, **CACHING, **ACCESS})
+    option_values = read_options(spec, options, {**SAMPLING, **MEDIA, **LIMITS, **PRICE, **CACHING, **ACCESS})
     file = option_values.get("key_file")
     address = url or provider.url
     check_url(model, address)
@@ -165,14 +166,7 @@ def _build_chat_model(provider: Provider, name: str, options: Mapping[str, str])
                 "leave it out"
             )
         dialect = Anthropic(cache=True)
-    if option_values.get("video") == "native" and "video" in dialect.native_kinds and not dialect.chooses_frames:
-        warnings.warn(
-            f"{spec!r} sends videos as they are. The server chooses the frames that its model gets, and no reply says "
-            "which; video=frames sends frames that you can see.",
-            DataWarning,
-            stacklevel=2,
-        )
-    return ChatModel(
+    model_with_settings = ChatModel(
         model,
         address,
         dialect,
@@ -182,6 +176,18 @@ def _build_chat_model(provider: Provider, name: str, options: Mapping[str, str])
         _price_from_options(option_values),
         option_values.get("label", ""),
         cached_price=option_values.get("price_cached"),
+    )
+    if option_values.get("video") == "native" and not dialect.chooses_frames:
+        _warn_of_frames_chosen_by_server(spec)
+    return model_with_settings
+
+
+def _warn_of_frames_chosen_by_server(spec: str) -> None:
+    warnings.warn(
+        f"{spec!r} sends videos as they are. The server chooses the frames that its model gets, and no reply says "
+        "which; video=frames sends frames that you can see.",
+        DataWarning,
+        stacklevel=3,
     )
 
 
@@ -287,11 +293,11 @@ SAMPLING: Mapping[str, Callable[[str], Any]] = {
     "extra": json.loads,
     "pixels": int,
     "effort": str,
-    "video": _parse_video,
-    "frames": _parse_count,
-    "fps": parse_number,
-    "pages": _parse_count,
 }
+MEDIA: Mapping[str, Callable[[str], Any]] = {
+    "video": _parse_video, "frames": _parse_count, "fps": parse_number, "pages": _parse_count, "start": parse_number,
+    "end": parse_number, "sound": _parse_yes_no,
+}  # fmt: skip
 LIMITS: Mapping[str, Callable[[str], Any]] = {
     "rpm": parse_number,
     "tpm": parse_number,
@@ -345,7 +351,7 @@ def read_options(spec: str, options: Mapping[str, str], parsers: Mapping[str, Ca
 def sampling_from(option_values: Mapping[str, Any]) -> Sampling:
     if not isinstance(option_values.get("extra", {}), dict):
         raise InputError("the option 'extra' must be a JSON object such as {\"top_k\": 1}")
-    return Sampling(**{name: option_values[name] for name in SAMPLING if name in option_values})
+    return Sampling(**{name: option_values[name] for name in (*SAMPLING, *MEDIA) if name in option_values})
 
 
 def limits_from(option_values: Mapping[str, Any]) -> Limits:

@@ -253,7 +253,7 @@ class ExcludedRows:
             parts = [part for turn in orjson.loads(text)["turns"] for part in turn["parts"] if isinstance(part, dict)]
             frame_parts = [part for part in parts if "of" in part]
             if all(part["of"] in kept_pictures for part in frame_parts):
-                frames.update(part["picture"] for part in frame_parts)
+                frames.update(part.get("picture") or part["audio"] for part in frame_parts)
             else:
                 self.calls.add(name)
         kept_pictures |= frames

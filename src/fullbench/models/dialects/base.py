@@ -48,6 +48,8 @@ class Dialect(ABC):
     """Kinds of media other than pictures that it takes as they are."""
     chooses_frames: ClassVar[bool] = False
     """True if the frames of a video follow from the request, so that videos are sent as they are by default."""
+    takes_sound_with_frames: ClassVar[bool] = False
+    """True if all its models take pictures and recordings in one prompt."""
 
     @abstractmethod
     def url(self, base: str, model: str) -> str:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import quote
 
+import orjson
+
 from fullbench.core.item import Part
+from fullbench.core.media import Media
 from fullbench.core.model import Prompt, Reply
+from fullbench.errors import InputError
 from fullbench.models.dialects.base import (
     Dialect,
     join_text_parts,
@@ -41,6 +46,35 @@ def _thinking_config(model: str, effort: str | None) -> dict[str, Any] | None:
     return {"thinkingBudget": _BUDGETS.get(effort, _BUDGETS["high"]), "includeThoughts": effort != "none"}
 
 
+_VIDEO_TYPES = {
+    "video/mp4": "video/mp4", "video/webm": "video/webm", "video/quicktime": "video/mov",
+    "video/x-msvideo": "video/avi",
+}  # fmt: skip
+"""Videos that the API takes, and its names for them: ai.google.dev/gemini-api/docs/video-understanding."""
+
+
+def _sent_type(part: Media) -> str:
+    """Return the API's name of a file's type, or refuse a video that it does not take."""
+    if part.kind != "video":
+        return part.media_type
+    if part.media_type not in _VIDEO_TYPES:
+        raise InputError(
+            f"the video {part.digest[:12]} is {part.media_type}, which Gemini's API does not take; save it as MP4, or "
+            "send frames with video=frames",
+            path=part.source if isinstance(part.source, Path) else None,
+        )
+    return _VIDEO_TYPES[part.media_type]
+
+
+def _video_metadata(sampling: Sampling) -> bytes:
+    """Return the member that tells which part of a video the model gets, and at which rate."""
+    members: dict[str, float | str | None] = {"fps": sampling.fps}
+    offsets = {"startOffset": sampling.start, "endOffset": sampling.end}
+    members |= {name: f"{seconds:g}s" for name, seconds in offsets.items() if seconds is not None}
+    set_members = {name: value for name, value in members.items() if value is not None}
+    return b',"videoMetadata":' + orjson.dumps(set_members) if set_members else b""
+
+
 class Gemini(Dialect):
     """Gemini generateContent."""
 
@@ -50,6 +84,7 @@ class Gemini(Dialect):
     pictures = Limit(pixels=3_072, media=("image/jpeg", "image/png", "image/webp"))
     native_kinds = frozenset({"video", "audio", "document"})
     chooses_frames = True
+    takes_sound_with_frames = True
     _FILTER_REASONS = (
         "SAFETY", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "RECITATION",
         "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "LANGUAGE",
@@ -86,19 +121,18 @@ class Gemini(Dialect):
         limit = self.limit(sampling)
         contents = b",".join(
             b'{"role":"' + (b"model" if turn.role == "assistant" else b"user") + b'","parts":['
-            + b",".join(self._part(part, limit, sampling.fps) for part in join_text_parts(turn.parts)) + b"]}"
+            + b",".join(self._part(part, limit, sampling) for part in join_text_parts(turn.parts)) + b"]}"
             for turn in turns if turn.role != "system"
         )  # fmt: skip
         return splice_json(settings, b'"contents":[' + contents + b"]")
 
-    def _part(self, part: Part, limit: Limit, fps: float | None) -> bytes:
+    def _part(self, part: Part, limit: Limit, sampling: Sampling) -> bytes:
         if isinstance(part, str):
             return b'{"text":' + json_text(part) + b"}"
         if part.kind in self.native_kinds:
-            data, media_type = encode_media(part, "Gemini's API", LARGEST_INLINE), part.media_type.encode()
+            data, media_type = encode_media(part, "Gemini's API", LARGEST_INLINE), _sent_type(part).encode()
             inline = b'"inlineData":{"mimeType":"' + media_type + b'","data":"' + data + b'"}'
-            rate = b',"videoMetadata":{"fps":%g}' % fps if fps is not None and part.kind == "video" else b""
-            return b"{" + inline + rate + b"}"
+            return b"{" + inline + (_video_metadata(sampling) if part.kind == "video" else b"") + b"}"
         media, data = encode_picture(require_picture(part), limit)
         return b'{"inlineData":{"mimeType":"' + media.encode() + b'","data":"' + data + b'"}}'
 

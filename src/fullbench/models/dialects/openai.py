@@ -41,6 +41,7 @@ class OpenAI(Dialect):
         audio_formats: tuple[str, ...] = ("wav", "mp3"),
         *,
         audio_urls: bool = False,
+        videos_as_files: bool = False,
     ) -> None:
         self.length, self._seed = length, seed
         """The server's names for the reply limit and the seed."""
@@ -48,6 +49,8 @@ class OpenAI(Dialect):
         self._audio_formats = audio_formats
         self._audio_urls = audio_urls
         """Formats of recordings that it takes; with `audio_urls`, others are sent as a data URL."""
+        self._videos_as_files = videos_as_files
+        """True if a video is a part of type `file`, as litellm translates it for Gemini and vLLM."""
 
     def url(self, base: str, model: str) -> str:
         return f"{base}/chat/completions"
@@ -103,7 +106,11 @@ class OpenAI(Dialect):
             name = audio_format(part, "this API", self._audio_formats).encode()
             head = b'{"type":"input_audio","input_audio":{"data":"'
             return head + encode_media(part, "this API") + b'","format":"' + name + b'"}}'
-        kind, media_type = (b"audio_url" if part.kind == "audio" else b"video_url"), part.media_type.encode()
+        media_type = part.media_type.encode()
+        if part.kind == "video" and self._videos_as_files:
+            head = b'{"type":"file","file":{"file_data":"data:' + media_type + b";base64,"
+            return head + encode_media(part, "this server") + b'"}}'
+        kind = b"audio_url" if part.kind == "audio" else b"video_url"
         head = b'{"type":"' + kind + b'","' + kind + b'":{"url":"data:' + media_type + b";base64,"
         return head + encode_media(part, "this server") + b'"}}'
 

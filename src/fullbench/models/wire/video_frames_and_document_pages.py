@@ -10,7 +10,7 @@ import hashlib
 import json
 import warnings
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from fullbench.cache_dir import cache_folder
 from fullbench.core.media import MOVING_PICTURE_TYPES, Media, bytes_digest
-from fullbench.core.picture import Frame, Picture
+from fullbench.core.picture import Frame, Picture, Sound, extract_class
 from fullbench.errors import InputError, require_extra
 from fullbench.models.wire.image_encoding import write_atomically
 from fullbench.picture_flattening_and_orientation import encode_image, flatten_to_rgb
@@ -35,6 +35,8 @@ MOST_FRAMES = 64
 """Frames at most if a rate is set and no number."""
 PAGES = 10
 """Pages of a document if no number is set."""
+SOUND_LEFT_OUT = "its sound is left out"
+"""End of the sentence on a video that has sound, if only its frames are sent."""
 LONGEST_SIDE = 1_024
 """Longest side of a stored frame, in pixels. A page has twice that, so that its text can be read."""
 _LARGEST_PNG = 400_000
@@ -50,19 +52,31 @@ pdfium_turn = Lock()
 
 @dataclass(frozen=True)
 class FrameRule:
-    """Choice of frames: a number at even times, or a rate with a limit. First and last frame are always sent."""
+    """Choice of frames: a number at even times, or a rate with a limit. First and last frame are always sent.
+
+    With `start` and `end`, in seconds, they are the frames shown then.
+    """
 
     frames: int | None = None
     fps: float | None = None
+    start: float | None = None
+    end: float | None = None
 
     @property
     def name(self) -> str:
         """Name of the rule, as in the name of a model.
 
-        >>> FrameRule().name, FrameRule(8).name, FrameRule(fps=0.5).name
-        ('frames16', 'frames8', 'fps0.5-max64')
+        >>> FrameRule().name, FrameRule(8, start=2.5).name, FrameRule(fps=0.5, end=60).name
+        ('frames16', 'frames8-from2.5', 'fps0.5-max64-to60')
         """
-        return f"frames{self.frames or FRAMES}" if self.fps is None else f"fps{self.fps:g}-max{self.most}"
+        choice = f"frames{self.frames or FRAMES}" if self.fps is None else f"fps{self.fps:g}-max{self.most}"
+        return choice + self.window_name
+
+    @property
+    def window_name(self) -> str:
+        """Name of the part of the video that is sent; empty for the whole."""
+        start = "" if self.start is None else f"-from{self.start:g}"
+        return start + ("" if self.end is None else f"-to{self.end:g}")
 
     @property
     def most(self) -> int:
@@ -74,8 +88,10 @@ class FrameRule:
 
         >>> FrameRule(3).choose([0.0, 1.0, 2.0, 3.0, 4.0]), FrameRule(fps=0.5).choose([0.0, 1.0, 2.0, 3.0])
         ([0, 2, 4], [0, 2, 3])
+        >>> FrameRule(2, start=1.5, end=3).choose([0.0, 1.0, 2.0, 3.0, 4.0])
+        [1, 3]
         """
-        first, last = times[0], times[-1]
+        first, last = self.window(times)
         count = self.most
         if self.fps is not None:
             steps = int((last - first) * self.fps + 1e-9)
@@ -86,6 +102,13 @@ class FrameRule:
             return [0]
         return self._indexes(times, [first + (last - first) * step / (count - 1) for step in range(count)])
 
+    def window(self, times: Sequence[float]) -> tuple[float, float]:
+        """Return the first and the last moment to send, in seconds."""
+        first = times[0] if self.start is None else max(times[0], self.start)
+        if first > times[-1]:
+            raise ValueError(f"its last frame is at {times[-1]:.1f} s, before start={self.start:g}")
+        return first, times[-1] if self.end is None else min(times[-1], self.end)
+
     @staticmethod
     def _indexes(times: Sequence[float], wanted: Sequence[float]) -> list[int]:
         return sorted({max(0, bisect_right(times, time + 1e-6) - 1) for time in wanted})
@@ -93,10 +116,29 @@ class FrameRule:
 
 @dataclass(frozen=True)
 class Stills:
-    """Frames or pages of a file with what precedes each, and a sentence on the whole."""
+    """Frames, pages or the sound of a file with what precedes each, and a sentence on the whole."""
 
     summary: str
-    frames: tuple[Frame, ...]
+    frames: tuple[Frame, ...] = ()
+    sounds: tuple[Sound, ...] = ()
+
+    @property
+    def parts(self) -> Iterator[Frame | Sound]:
+        """Frames or pages, then the sound."""
+        yield from self.frames
+        yield from self.sounds
+
+    @classmethod
+    def from_rows(
+        cls, summary: str, rows: Iterable[tuple[str, str, Path | bytes, str]], origin: str, rule: str
+    ) -> Stills:
+        """Return stills from rows of digest, media type, source and place."""
+        parts = [
+            extract_class(media_type)(digest, media_type, source, origin, rule, place)
+            for digest, media_type, source, place in rows
+        ]
+        frames = tuple(part for part in parts if isinstance(part, Frame))
+        return cls(summary, frames, tuple(part for part in parts if isinstance(part, Sound)))
 
 
 _FindStills = Callable[[str, str], Stills | None]
@@ -105,8 +147,16 @@ _find_stored: ContextVar[_FindStills | None] = ContextVar("frames and pages in t
 
 @contextmanager
 def use_stored_stills(find: _FindStills) -> Iterator[None]:
-    """Within the block, send the frames and pages that `find` returns for a digest and a rule."""
-    token = _find_stored.set(find)
+    """Within the block, send the frames and pages that `find` returns for a digest and a rule.
+
+    What it does not have is looked for as outside the block.
+    """
+    outer = _find_stored.get()
+
+    def find_here_or_outside(digest: str, rule: str) -> Stills | None:
+        return find(digest, rule) or (None if outer is None else outer(digest, rule))
+
+    token = _find_stored.set(find_here_or_outside)
     try:
         yield
     finally:
@@ -130,6 +180,27 @@ _Made = tuple[str, Iterator[tuple[str, "Image"]]]
 
 
 def _stills(media: Media, rule: str, make: Callable[[], _Made]) -> Stills:
+    def draw(folder: Path) -> Stills:
+        summary, pictures = make()
+        frames = []
+        for place, image in pictures:
+            media_type, data = _encode(image)
+            digest = bytes_digest(data)
+            write_atomically(folder / digest, data)
+            frames.append(Frame(digest, media_type, folder / digest, media.digest, rule, place))
+        return Stills(summary, tuple(frames))
+
+    return find_or_make_stills(media, rule, draw)
+
+
+def find_or_make_stills(media: Media, rule: str, make: Callable[[Path], Stills]) -> Stills:
+    """Return what earlier calls sent for a file under a rule, or what is in the cache, or what `make` puts there.
+
+    Args:
+        media: The file.
+        rule: Name of the rule.
+        make: Function that writes the stills into a folder.
+    """
     find = _find_stored.get()
     if find is not None and (stored := find(media.digest, rule)) is not None:
         return stored
@@ -137,27 +208,20 @@ def _stills(media: Media, rule: str, make: Callable[[], _Made]) -> Stills:
     index = folder / f"{media.digest}-{rule}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
         return _cached_stills(json.loads(index.read_bytes()), media, rule, folder)
-    summary, pictures = make()
-    frames, rows = [], []
-    for place, image in pictures:
-        media_type, data = _encode(image)
-        digest = bytes_digest(data)
-        file = folder / digest
-        write_atomically(file, data)
-        frames.append(Frame(digest, media_type, file, media.digest, rule, place))
-        rows.append([digest, media_type, place])
-    write_atomically(index, json.dumps({"summary": summary, "frames": rows}).encode())
-    return Stills(summary, tuple(frames))
+    stills = make(folder)
+    rows = [[part.digest, part.media_type, part.place] for part in stills.parts]
+    write_atomically(index, json.dumps({"summary": stills.summary, "frames": rows}).encode())
+    return stills
 
 
 def _cached_stills(value: Any, media: Media, rule: str, folder: Path) -> Stills:
-    frames = []
+    rows = []
     for digest, media_type, place in value["frames"]:
         file = folder / digest
         if hashlib.sha256(file.read_bytes()).hexdigest() != digest:
             raise ValueError(digest)
-        frames.append(Frame(digest, media_type, file, media.digest, rule, place))
-    return Stills(value["summary"], tuple(frames))
+        rows.append((digest, media_type, file, place))
+    return Stills.from_rows(value["summary"], rows, media.digest, rule)
 
 
 def _encode(image: Image) -> tuple[str, bytes]:
@@ -206,21 +270,22 @@ def _picture_frames(picture: Media, rule: FrameRule) -> _Made:
     from PIL import Image
 
     def frames(indexes: Sequence[int], labels: Sequence[str]) -> Iterator[tuple[str, Image.Image]]:
-        with _decoding(picture), Image.open(BytesIO(picture.cached_data())) as image:
+        with one_sentence_for_decoder_errors(picture), Image.open(BytesIO(picture.cached_data())) as image:
             for index, label in zip(indexes, labels, strict=True):
                 image.seek(index)
                 yield label, _shrink(flatten_to_rgb(image.convert("RGBA")))
 
-    with _decoding(picture), Image.open(BytesIO(picture.cached_data())) as image:
+    with one_sentence_for_decoder_errors(picture), Image.open(BytesIO(picture.cached_data())) as image:
         times, now = [], 0.0
         for index in range(getattr(image, "n_frames", 1)):
             image.seek(index)
             image.load()  # WebP knows the duration of a frame once it is decoded
             times.append(now)
             now += float(image.info.get("duration") or 100) / 1000
-    indexes = rule.choose(times)
+        indexes = rule.choose(times)
     labels = time_labels([times[index] for index in indexes])
-    return f"moving picture of {now:.1f} s, {_count(len(indexes), 'frame')}", frames(indexes, labels)
+    window = _window_text(rule, times)
+    return f"moving picture of {now:.1f} s, {window}{_count(len(indexes), 'frame')}", frames(indexes, labels)
 
 
 def _video_frames(video: Media, rule: FrameRule) -> _Made:
@@ -228,7 +293,7 @@ def _video_frames(video: Media, rule: FrameRule) -> _Made:
         import av
 
     source: Any = str(video.source) if isinstance(video.source, Path) else BytesIO(video.source)
-    with _decoding(video), av.open(source) as container:
+    with one_sentence_for_decoder_errors(video), av.open(source) as container:
         if not container.streams.video:
             raise ValueError("it has no pictures, only sound; give it as audio")
         stream = container.streams.video[0]
@@ -246,20 +311,28 @@ def _video_frames(video: Media, rule: FrameRule) -> _Made:
         stamps = sorted(marks)
         unit, start = float(stream.time_base), stamps[0]
         has_sound = bool(container.streams.audio)
-    times = [(stamp - start) * unit for stamp in stamps]
-    indexes = rule.choose(times)
+        times = [(stamp - start) * unit for stamp in stamps]
+        indexes = rule.choose(times)
     labels = time_labels([times[index] for index in indexes])
 
     def frames() -> Iterator[tuple[str, Image]]:
         if isinstance(source, BytesIO):
             source.seek(0)
-        with _decoding(video), av.open(source) as container:
+        with one_sentence_for_decoder_errors(video), av.open(source) as container:
             decoded = _decode_at([stamps[index] for index in indexes], container, len(stamps))
             for label, frame in zip(labels, decoded, strict=True):
                 yield label, _shrink(_upright(frame))
 
-    sound = "its sound is left out" if has_sound else "without sound"
-    return f"video of {times[-1]:.1f} s, {_count(len(indexes), 'frame')}, {sound}", frames()
+    sound = SOUND_LEFT_OUT if has_sound else "without sound"
+    window = _window_text(rule, times)
+    return f"video of {times[-1]:.1f} s, {window}{_count(len(indexes), 'frame')}, {sound}", frames()
+
+
+def _window_text(rule: FrameRule, times: Sequence[float]) -> str:
+    if not rule.window_name:
+        return ""
+    first, last = rule.window(times)
+    return f"from {first:.1f} s to {last:.1f} s, "
 
 
 def _decode_at(wanted: Sequence[int], container: Any, packet_count: int) -> Iterator[Any]:
@@ -311,7 +384,7 @@ def _document_pages(document: Media, count: int) -> _Made:
         import pypdfium2
 
     source = document.source if isinstance(document.source, Path) else document.data()
-    with _decoding(document), pdfium_turn:
+    with one_sentence_for_decoder_errors(document), pdfium_turn:
         try:
             pdf = pypdfium2.PdfDocument(source)
         except pypdfium2.PdfiumError as error:
@@ -323,7 +396,7 @@ def _document_pages(document: Media, count: int) -> _Made:
             raise ValueError("it has no pages")
 
     def pages() -> Iterator[tuple[str, Image]]:
-        with _decoding(document):
+        with one_sentence_for_decoder_errors(document):
             for number in range(min(count, total)):
                 with pdfium_turn:
                     page = pdf[number]
@@ -343,8 +416,14 @@ def _count(number: int, noun: str) -> str:
 
 
 @contextmanager
-def _decoding(media: Media) -> Iterator[None]:
-    """Turn errors of a decoder into one sentence that names the file."""
+def one_sentence_for_decoder_errors(media: Media, what: str = "", remedy: str = "") -> Iterator[None]:
+    """Turn errors of a decoder into one sentence that names the file.
+
+    Args:
+        media: The file.
+        what: What of it is decoded, such as `the sound of `.
+        remedy: What the user can do.
+    """
     from PIL import Image
 
     where = media.source if isinstance(media.source, Path) else None
@@ -356,4 +435,5 @@ def _decoding(media: Media) -> Iterator[None]:
         raise
     except (Image.DecompressionBombError, SyntaxError, OSError, ValueError, EOFError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or str(error).partition("\n")[0] or type(error).__name__
-        raise InputError(f"the {media.noun} {media.digest[:12]} cannot be decoded: {reason}", path=where) from error
+        sentence = f"{what}the {media.noun} {media.digest[:12]} cannot be decoded: {reason}{remedy}"
+        raise InputError(sentence, path=where) from error

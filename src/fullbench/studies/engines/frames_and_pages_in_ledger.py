@@ -6,7 +6,6 @@ import json
 import threading
 from typing import TYPE_CHECKING, Any
 
-from fullbench.core.picture import Frame
 from fullbench.models.wire.video_frames_and_document_pages import Stills
 
 if TYPE_CHECKING:
@@ -30,13 +29,11 @@ class StoredStills:
         if stored is None:
             return None
         summary, parts = stored
-        frames = (
-            Frame(
-                part["picture"], part["type"], self._ledger.picture(part["picture"]).source, digest, rule, part["place"]
-            )
-            for part in parts
-        )
-        return Stills(summary, tuple(frames))
+        rows = []
+        for part in parts:
+            name = part.get("picture") or part["audio"]
+            rows.append((name, part["type"], self._ledger.media(name).source, part["place"]))
+        return Stills.from_rows(summary, rows, digest, rule)
 
     def _read(self) -> dict[tuple[str, str], tuple[str, list[Any]]]:
         index: dict[tuple[str, str], tuple[str, list[Any]]] = {}

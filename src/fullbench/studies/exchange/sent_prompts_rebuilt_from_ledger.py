@@ -15,7 +15,7 @@ from fullbench.core.dialogue_turn_answers_and_criteria import case_as_shown
 from fullbench.core.item import Part, Turn
 from fullbench.core.media import KINDS, PART_NAMES, media_from_digest
 from fullbench.core.model import Prompt, Reply
-from fullbench.core.picture import Frame
+from fullbench.core.picture import extract_class
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.judges.prompt_templates import Example
@@ -76,7 +76,9 @@ def turns_of_text(text: str) -> tuple[Turn, ...]:
             return value
         name = next(name for name in PART_NAMES.values() if name in value)
         if "of" in value:
-            return Frame(value[name], value["type"], b"", value["of"], value["rule"], value["place"])
+            return extract_class(value["type"])(
+                value[name], value["type"], b"", value["of"], value["rule"], value["place"]
+            )
         kind = next(kind for kind in KINDS if PART_NAMES[kind] == name)
         return media_from_digest(kind, value[name], value["type"], b"")
 

@@ -175,7 +175,13 @@ def _plan_notes(loads: Sequence[Load]) -> Iterator[str]:
 def _media_notes(load: Load) -> Iterator[str]:
     """Yield what a judge or contestant gets of videos, recordings and documents in the sampled prompts."""
     sent = load.sent_media
-    phrases = [Note("plan.sent.frames", frames=sent["frames"], n=sent["videos"])] if sent["frames"] else []
+    phrases = []
+    if sent["sounds"]:
+        phrases.append(
+            Note("plan.sent.frames-and-sound", frames=sent["frames"], n=sent["videos"], sounds=sent["sounds"])
+        )
+    elif sent["frames"]:
+        phrases.append(Note("plan.sent.frames", frames=sent["frames"], n=sent["videos"]))
     phrases += [Note("plan.sent.pages", pages=sent["pages"], n=sent["documents"])] if sent["pages"] else []
     phrases += [Note("plan.sent.video", n=sent["sent video"])] if sent["sent video"] else []
     phrases += [Note("plan.sent.audio", n=sent["sent audio"])] if sent["sent audio"] else []

@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from fullbench.core.model import Model, Prompt
 from fullbench.core.model_call import Usage
-from fullbench.core.picture import Frame, Picture
+from fullbench.core.picture import Frame, Picture, Sound
 from fullbench.models.model_settings import Limits
 
 # Assumed tokens and seconds per reply, by mode, until the ledger has seen calls of that name.
@@ -124,7 +124,8 @@ def estimate_load(
 def count_sent_media(model: Model, prompts: Iterable[Prompt]) -> Counter[str]:
     """Return how many `frames` of `videos`, `pages` of `documents` and files of each kind (`sent video`...) are sent.
 
-    `still` counts moving pictures of which one still is sent, `unknown` files whose tokens are unknown.
+    `sounds` counts videos whose sound is sent next to their frames, `still` moving pictures of which one still is
+    sent, `unknown` files whose tokens are unknown.
     """
     from fullbench.models.wire.media_token_estimates import media_tokens
     from fullbench.models.wire.video_frames_and_document_pages import picture_moves
@@ -142,7 +143,7 @@ def count_sent_media(model: Model, prompts: Iterable[Prompt]) -> Counter[str]:
         counts["videos"] += len({frame.origin for frame in frames}) - len({frame.origin for frame in pages})
         for part in parts:
             if not isinstance(part, Picture):
-                counts[f"sent {part.kind}"] += 1
+                counts["sounds" if isinstance(part, Sound) else f"sent {part.kind}"] += 1
                 counts["unknown"] += media_tokens(part, model_name, fps) is None
             elif not isinstance(part, Frame):
                 counts["still"] += picture_moves(part)
