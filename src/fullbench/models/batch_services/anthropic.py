@@ -18,9 +18,9 @@ from fullbench.models.batch_services.base import (
     BatchServer,
     BatchStatus,
     CreatedBatch,
-    RequestBody,
     read_count,
 )
+from fullbench.models.net.large_requests import RequestBody
 from fullbench.models.wire.batch_lines import parse_batch_line
 
 _OPENING, _CLOSING = b'{"requests":[', b"]}"
@@ -41,7 +41,7 @@ class AnthropicBatches(BatchServer):
         body = RequestBody("application/json", size, lambda: _stream_body(order.path))
 
         async def send() -> Any:
-            return await self._request_json("POST", f"{self.model.url}/messages/batches", body)
+            return await self._sender.send_for_json("POST", f"{self.model.url}/messages/batches", body)
 
         return str(self._send_with_retries(send, once=True)["id"])
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
-from urllib.parse import quote, urljoin, urlsplit
-
-import orjson
+from urllib.parse import quote, urljoin
 
 from fullbench.errors import ModelError
 from fullbench.files.row_writers import replace_atomically
@@ -21,9 +19,9 @@ from fullbench.models.chat_model import ChatModel
 from fullbench.models.model_prices import is_local
 from fullbench.models.net import error_meanings
 from fullbench.models.net.concurrent_calls import run_awaitable
-from fullbench.models.net.http_client import Connections, NoConnection, ProxyRefusal
+from fullbench.models.net.http_client import NoConnection, ProxyRefusal
 from fullbench.models.net.http_response_parser import BrokenOff, Exchange, NoHttp
-from fullbench.models.net.proxies import proxy_for
+from fullbench.models.net.large_requests import RequestBody, RequestSender, is_same_origin
 from fullbench.models.net.retries import LONGEST_WAIT
 from fullbench.models.wire.reply_parsing import Trouble, trouble_from_response
 from fullbench.models.wire.server_url_checks import fault_of
@@ -32,8 +30,6 @@ from fullbench.secret_masking_and_text_escapes import mask_secret_in_bytes, mask
 
 ENDED_STATUSES = frozenset({"completed", "failed", "expired", "cancelled"})
 PAGE_SIZE = 100
-# Files of a batch have up to 200 MB and are never in memory whole.
-_CHUNK = 1 << 18
 # Services store result files with another provider; the key is not sent there.
 _REDIRECTS = 5
 _LONGEST_LINE = 64 << 20
@@ -41,31 +37,6 @@ _LONGEST_LINE = 64 << 20
 _URL_CHARACTERS = "!#$%&'()*+,/:;=?@[]~"
 _REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 Sender = Callable[[], Coroutine[Any, Any, Any]]
-
-
-@dataclass(frozen=True)
-class RequestBody:
-    """A body that is sent in parts, so that a file of any size needs no memory. It may be sent more than once."""
-
-    media_type: str
-    size: int
-    parts: Callable[[], Iterable[bytes]]
-
-    @classmethod
-    def from_json(cls, value: Any) -> RequestBody:
-        body = orjson.dumps(value)
-        return cls("application/json", len(body), lambda: [body])
-
-    @classmethod
-    def from_file(cls, path: Path, media_type: str, *, before: bytes = b"", after: bytes = b"") -> RequestBody:
-        def parts() -> Iterator[bytes]:
-            yield before
-            with path.open("rb") as file:
-                while part := file.read(_CHUNK):
-                    yield part
-            yield after
-
-        return cls(media_type, len(before) + path.stat().st_size + len(after), parts)
 
 
 @dataclass(frozen=True)
@@ -162,22 +133,15 @@ class BatchServer(ABC):
     ) -> Any:
         async def send() -> Any:
             body = None if json is None else RequestBody.from_json(json)
-            return await self._request_json(method, f"{self.model.url}/{path}", body)
+            return await self._sender.send_for_json(method, f"{self.model.url}/{path}", body)
 
         return self._send_with_retries(send, once=once, may_be_unlisted=may_be_unlisted)
 
-    async def _request_json(
-        self, method: str, url: str, body: RequestBody | None = None, headers: Mapping[str, str] | None = None
-    ) -> Any:
-        """Return the JSON of a reply with status 200, or the trouble in its place."""
-        exchange = Exchange()
-        await self._run_exchange(method, url, {**self._headers, **(headers or {})}, exchange, body)
-        if exchange.status != 200:
-            return trouble_from_response(exchange.status, exchange.body, exchange.headers)
-        try:
-            return orjson.loads(exchange.body)
-        except orjson.JSONDecodeError:
-            return Trouble("again", "200 with a broken body")
+    @property
+    def _sender(self) -> RequestSender:
+        secret = self._secret
+        hide = partial(mask_secret_in_bytes, secret=secret)
+        return RequestSender(self.model.dialect.headers(secret), self.model.limits.timeout, hide)
 
     def _download(self, path: str, to: Path) -> None:
         """Download a file, completely or not at all. The key is not sent to other servers after a redirect."""
@@ -206,37 +170,11 @@ class BatchServer(ABC):
         with suppress(_NotServed), replace_atomically(to) as part, part.open("wb") as out:
             lines = _MaskedLines(out, self._secret)
             exchange = Exchange(sink=lines.write)
-            await self._run_exchange("GET", url, headers, exchange)
+            await self._sender.send("GET", url, exchange, headers=headers)
             lines.finish()
             if exchange.status != 200 or _is_packed(exchange):
                 raise _NotServed
         return exchange
-
-    async def _run_exchange(
-        self, method: str, url: str, headers: Mapping[str, str], exchange: Exchange, body: RequestBody | None = None
-    ) -> None:
-        """Send one request. It fails if no byte is sent or received for the time limit of a call."""
-        request_headers = {**headers, "Accept-Encoding": "identity"}
-        if body is not None and body.media_type:
-            request_headers["Content-Type"] = body.media_type
-        connections = Connections(url, request_headers, proxy_for(url), method=method)
-        if method == "GET":
-            sending = connections.get(exchange)
-        else:
-            parts, size = ((), 0) if body is None else (body.parts(), body.size)
-            sending = connections.post_parts(parts, size, exchange)
-        task, progress = asyncio.ensure_future(sending), -1
-        try:
-            while not task.done():
-                if progress == (progress := exchange.sent_bytes + exchange.received_bytes):
-                    raise BrokenOff(f"nothing came or went for {self.model.limits.timeout:g} s")
-                await asyncio.wait({task}, timeout=self.model.limits.timeout)
-            task.result()
-            exchange.body = mask_secret_in_bytes(exchange.body, self._secret)  # in case the server repeats it
-        finally:
-            task.cancel()
-            await asyncio.wait({task})
-            connections.close()
 
     def _send_with_retries(self, send: Sender, *, once: bool = False, may_be_unlisted: bool = False) -> Any:
         """Retry while that helps. With `once`, a request that may have succeeded raises `UnknownOutcome`; with
@@ -312,19 +250,6 @@ class _NotServed(Exception):
 
 def _is_packed(exchange: Exchange) -> bool:
     return exchange.headers.get("content-encoding", "identity").lower() not in {"", "identity"}
-
-
-def is_same_origin(url: str, other_url: str) -> bool:
-    """Return True if two addresses have the same scheme, host and port.
-
-    >>> is_same_origin("https://a.org/x", "https://A.org:443/y"), is_same_origin("https://a.org", "http://a.org")
-    (True, False)
-    """
-    origins = [
-        (parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme))
-        for parts in (urlsplit(url), urlsplit(other_url))
-    ]
-    return origins[0] == origins[1]
 
 
 def read_count(value: Mapping[str, Any], name: str) -> int:

@@ -13,13 +13,9 @@ from fullbench.models.batch_services.base import (
     BatchServer,
     BatchStatus,
     CreatedBatch,
-    RequestBody,
-    is_same_origin,
     read_count,
 )
-from fullbench.models.net.http_response_parser import Exchange
-from fullbench.models.wire.reply_parsing import Trouble, trouble_from_response
-from fullbench.models.wire.server_url_checks import fault_of
+from fullbench.models.net.large_requests import RequestBody
 
 _MEDIA = "application/jsonl"
 
@@ -31,31 +27,11 @@ class GeminiBatches(BatchServer):
         """Upload the file; the server keeps it for two days."""
 
         async def send() -> Any:
-            upload_url = await self._request_upload_url(order)
-            if isinstance(upload_url, Trouble):
-                return upload_url
-            headers = {"X-Goog-Upload-Command": "upload, finalize", "X-Goog-Upload-Offset": "0"}
-            return await self._request_json("POST", upload_url, RequestBody.from_file(order.path, _MEDIA), headers)
+            return await self._sender.upload_to_google(
+                self.model.url, RequestBody.from_file(order.path, _MEDIA), _display_name(order)
+            )
 
-        return replace(order, file=str(self._send_with_retries(send)["file"]["name"]))
-
-    async def _request_upload_url(self, order: BatchOrder) -> str | Trouble:
-        """Return the upload URL that the server names; it must be on the same server."""
-        root, _, version = self.model.url.rpartition("/")
-        headers = self._headers | {
-            "X-Goog-Upload-Protocol": "resumable", "X-Goog-Upload-Command": "start",
-            "X-Goog-Upload-Header-Content-Length": str(order.path.stat().st_size),
-            "X-Goog-Upload-Header-Content-Type": _MEDIA,
-        }  # fmt: skip
-        about = {"file": {"displayName": _display_name(order), "mimeType": _MEDIA}}
-        url, exchange = f"{root}/upload/{version}/files", Exchange()
-        await self._run_exchange("POST", url, headers, exchange, RequestBody.from_json(about))
-        if exchange.status != 200:
-            return trouble_from_response(exchange.status, exchange.body, exchange.headers)
-        upload_url = exchange.headers.get("x-goog-upload-url", "")
-        if fault_of(upload_url) is not None or not is_same_origin(upload_url, self.model.url):
-            return Trouble("model", f"the server named no place of its own for the file ({upload_url or 'none'})")
-        return upload_url
+        return replace(order, file=str(self._send_with_retries(send)["name"]))
 
     def create(self, order: BatchOrder) -> str:
         body = {"batch": {"displayName": _display_name(order), "inputConfig": {"fileName": order.file}}}

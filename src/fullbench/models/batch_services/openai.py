@@ -14,9 +14,9 @@ from fullbench.models.batch_services.base import (
     BatchServer,
     BatchStatus,
     CreatedBatch,
-    RequestBody,
     read_count,
 )
+from fullbench.models.net.large_requests import RequestBody
 from fullbench.models.wire.batch_lines import ENDPOINT
 
 TOKEN = "fullbench"  # noqa: S105
@@ -29,7 +29,7 @@ class OpenAIBatches(BatchServer):
         """Upload the file. A second upload leaves one file unused."""
 
         async def send() -> Any:
-            return await self._request_json("POST", f"{self.model.url}/files", _upload_form(order))
+            return await self._sender.send_for_json("POST", f"{self.model.url}/files", _upload_form(order))
 
         return replace(order, file=str(self._send_with_retries(send)["id"]))
 

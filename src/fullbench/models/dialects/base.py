@@ -63,6 +63,14 @@ class Dialect(ABC):
     def body(self, model: str, prompt: Prompt, sampling: Sampling) -> bytes:
         """Return the body of the request."""
 
+    def files_to_upload(self, prompt: Prompt) -> list[Media]:
+        """Return the files of a prompt that are too large for the request and are uploaded before it."""
+        return []
+
+    def body_with_files(self, model: str, prompt: Prompt, sampling: Sampling, addresses: Mapping[str, str]) -> bytes:
+        """Return the body of a request in which uploaded files are named by address; `addresses` are by digest."""
+        raise NotImplementedError(f"the {self.name} dialect uploads no files")
+
     @abstractmethod
     def parse(self, payload: Mapping[str, Any], prompt: Prompt) -> Reply | None:
         """Return the reply without its usage, or None if the payload has none.

@@ -102,7 +102,25 @@ class Gemini(Dialect):
     def headers(self, key: str | None) -> dict[str, str]:
         return {} if key is None else {"x-goog-api-key": key}
 
+    def files_to_upload(self, prompt: Prompt) -> list[Media]:
+        """Return the largest files of a prompt, so many that the others fit into a request."""
+        files = {part.digest: part for turn in prompt.turns for part in turn.media if part.kind in self.native_kinds}
+        if not files:
+            return []
+        sizes = {digest: part.byte_count for digest, part in files.items()}
+        largest_first = sorted(files, key=lambda digest: (-sizes[digest], digest))
+        uploaded: list[Media] = []
+        left = sum(sizes.values())
+        while left > LARGEST_INLINE:
+            digest = largest_first[len(uploaded)]
+            uploaded.append(files[digest])
+            left -= sizes[digest]
+        return uploaded
+
     def body(self, model: str, prompt: Prompt, sampling: Sampling) -> bytes:
+        return self.body_with_files(model, prompt, sampling, {})
+
+    def body_with_files(self, model: str, prompt: Prompt, sampling: Sampling, addresses: Mapping[str, str]) -> bytes:
         turns = turns_with_system(prompt, sampling)
         system = system_text(turns)
         config = {
@@ -121,18 +139,22 @@ class Gemini(Dialect):
         limit = self.limit(sampling)
         contents = b",".join(
             b'{"role":"' + (b"model" if turn.role == "assistant" else b"user") + b'","parts":['
-            + b",".join(self._part(part, limit, sampling) for part in join_text_parts(turn.parts)) + b"]}"
+            + b",".join(self._part(part, limit, sampling, addresses) for part in join_text_parts(turn.parts)) + b"]}"
             for turn in turns if turn.role != "system"
         )  # fmt: skip
         return splice_json(settings, b'"contents":[' + contents + b"]")
 
-    def _part(self, part: Part, limit: Limit, sampling: Sampling) -> bytes:
+    def _part(self, part: Part, limit: Limit, sampling: Sampling, addresses: Mapping[str, str]) -> bytes:
         if isinstance(part, str):
             return b'{"text":' + json_text(part) + b"}"
         if part.kind in self.native_kinds:
-            data, media_type = encode_media(part, "Gemini's API", LARGEST_INLINE), _sent_type(part).encode()
-            inline = b'"inlineData":{"mimeType":"' + media_type + b'","data":"' + data + b'"}'
-            return b"{" + inline + (_video_metadata(sampling) if part.kind == "video" else b"") + b"}"
+            media_type, address = _sent_type(part).encode(), addresses.get(part.digest)
+            if address is None:
+                data = encode_media(part, "Gemini's API", LARGEST_INLINE)
+                file = b'"inlineData":{"mimeType":"' + media_type + b'","data":"' + data + b'"}'
+            else:
+                file = b'"fileData":{"mimeType":"' + media_type + b'","fileUri":' + json_text(address) + b"}"
+            return b"{" + file + (_video_metadata(sampling) if part.kind == "video" else b"") + b"}"
         media, data = encode_picture(require_picture(part), limit)
         return b'{"inlineData":{"mimeType":"' + media.encode() + b'","data":"' + data + b'"}}'
 

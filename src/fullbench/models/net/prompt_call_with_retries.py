@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 
 from fullbench.core.model import Prompt, Reply
@@ -28,10 +28,12 @@ from fullbench.models.net.http_client import (
     speaks_tls,
 )
 from fullbench.models.net.http_response_parser import BrokenOff, Exchange, NoHttp
+from fullbench.models.net.large_requests import RequestSender
 from fullbench.models.net.proxies import proxy_for
 from fullbench.models.net.rate_limits import Throttle
 from fullbench.models.net.retries import GARBLED_TRIES, RATE_LIMITED, Tries, prompt_failure_kind, retry_delay
 from fullbench.models.net.server_rates_and_circuit_breakers import Provider
+from fullbench.models.net.uploaded_files import FileUploader
 from fullbench.models.wire.reply_parsing import Trouble, UsageCounter, read_body, trouble_from_response
 from fullbench.models.wire.token_estimates import estimate_tokens
 from fullbench.models.wire.untrusted_json import ENCODINGS, Misshapen, TooLarge, decompress_body
@@ -127,6 +129,7 @@ class Caller:
         self._throttle = throttle
         self._requests = provider.requests
         self._tokens = provider.tokens
+        self._uploads = provider.uploads
         self._deadlines = Deadlines(target.limits.timeout)
         self._gate = provider.gate(target.model)
         self._hedge = None if target.limits.hedge is None else Hedge(target.limits.hedge)
@@ -173,7 +176,7 @@ class Caller:
         """An error that dooms every further prompt also sets `fatal_error`; it is still returned with its usage."""
         target, counter = self._target, UsageCounter(shares=self._target.shares)
         try:
-            body = target.dialect.body(target.model, prompt, target.sampling)
+            body = self._body_without_uploads(prompt)
         except InputError as error:
             return Reply(prompt, error=str(error), failure=prompt_failure_kind(prompt))
         guess = 0
@@ -228,16 +231,48 @@ class Caller:
     def _failed_reply(self, prompt: Prompt, counter: UsageCounter, why: str, kind: FailureKind = "passing") -> Reply:
         return Reply(prompt, usage=counter.usage(self._target.price), error=why, failure=kind)
 
-    async def _attempt(self, body: bytes, prompt: Prompt, guess: int, counter: UsageCounter) -> Reply | Trouble:
+    async def _attempt(self, body: bytes | None, prompt: Prompt, guess: int, counter: UsageCounter) -> Reply | Trouble:
         await self._throttle.enter()
         try:
             if self._gate.is_shut:
                 return await self._behind_gate(body, prompt, guess, counter)
             return await self._send(body, prompt, guess, counter)
+        except InputError as error:  # a file cannot be uploaded
+            return self._failed_reply(prompt, counter, str(error), prompt_failure_kind(prompt))
         finally:
             self._throttle.leave()
 
-    async def _behind_gate(self, body: bytes, prompt: Prompt, guess: int, counter: UsageCounter) -> Reply | Trouble:
+    def _body_without_uploads(self, prompt: Prompt) -> bytes | None:
+        """Return the body of the request, or None if each attempt must first make sure that files are uploaded."""
+        target = self._target
+        if target.dialect.files_to_upload(prompt):
+            return None
+        return target.dialect.body(target.model, prompt, target.sampling)
+
+    async def _body_with_uploads(self, prompt: Prompt) -> bytes | Trouble:
+        """Upload the large files of a prompt, and return the body of the request that names them."""
+        target = self._target
+        headers = target.dialect.headers(target.secret)
+        uploader = FileUploader(
+            target.base, RequestSender(headers, target.limits.timeout, target.hide), self._uploads,
+            target.limits.patience, self._pause, lambda: self._should_stop,
+        )  # fmt: skip
+        addresses = await uploader.upload(target.dialect.files_to_upload(prompt))
+        if isinstance(addresses, Trouble):
+            return addresses
+        return target.dialect.body_with_files(target.model, prompt, target.sampling, addresses)
+
+    def _forget_deleted_files(self, trouble: Trouble, prompt: Prompt) -> Trouble:
+        """If the server has deleted a file, let the next attempt upload it again."""
+        if "file" not in trouble.message.lower():
+            return trouble
+        for part in self._target.dialect.files_to_upload(prompt):
+            self._uploads.files.pop(part.digest, None)
+        return replace(trouble, kind="again", complaint=None)
+
+    async def _behind_gate(
+        self, body: bytes | None, prompt: Prompt, guess: int, counter: UsageCounter
+    ) -> Reply | Trouble:
         """Wait until the gate opens, then send. End the run if the server has been down too long."""
         gate, limits = self._gate, self._target.limits
         while wait := gate.wait_seconds():
@@ -286,11 +321,21 @@ class Caller:
                 f"({trouble.message}); what was done is kept, and the same command goes on from here"
             )
 
-    async def _send(self, body: bytes, prompt: Prompt, guess: int, counter: UsageCounter) -> Reply | Trouble:
+    async def _send(self, body: bytes | None, prompt: Prompt, guess: int, counter: UsageCounter) -> Reply | Trouble:
+        has_uploads = body is None
+        if body is None:
+            sent_at, prepared_body = self._throttle.clock(), await self._body_with_uploads(prompt)
+            if isinstance(prepared_body, Trouble):
+                counter.retries += 1
+                self._adjust_to_trouble(prepared_body, sent_at)
+                return prepared_body
+            body = prepared_body
         await self._take_turn(guess)
         sent_at, start_time = self._throttle.clock(), time.monotonic()
         before = counter.tokens_in + counter.tokens_out
         result = await self._post_with_hedge(body, prompt, counter)
+        if has_uploads and isinstance(result, Trouble) and result.status in {403, 404}:
+            result = self._forget_deleted_files(result, prompt)
         # The loop's clock stops while the caller is busy, but the server does not.
         duration = max(0.0, (now := time.monotonic()) - start_time - unread_seconds(now))
         counter.seconds += duration

@@ -41,7 +41,7 @@ class Tries:
 
 def prompt_failure_kind(prompt: Prompt) -> FailureKind:
     """Return how lasting an unwritable prompt's failure is: a broken picture stays, a missing file may return."""
-    files = [picture.source for turn in prompt.turns for picture in turn.pictures if isinstance(picture.source, Path)]
+    files = [part.source for turn in prompt.turns for part in turn.media if isinstance(part.source, Path)]
     return "permanent" if all(file.exists() for file in files) else "passing"
 
 

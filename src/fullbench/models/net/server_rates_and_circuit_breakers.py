@@ -1,11 +1,12 @@
-"""State shared by all callers of one server in this process: rates per minute and a circuit breaker per model."""
+"""State shared by all callers of one server in this process: rates per minute, uploads, a circuit breaker per model."""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
@@ -99,6 +100,46 @@ class Gate:
             self.is_shut = True
 
 
+@dataclass(frozen=True)
+class UploadedFile:
+    """A file at the server, and the time until which it can be used."""
+
+    uri: str
+    usable_until: float
+
+
+@dataclass(eq=False)
+class UploadRegister:
+    """Files that all callers of one server with one key have uploaded, by digest; threads may share it."""
+
+    files: dict[str, UploadedFile] = field(default_factory=dict)
+    unprocessed: dict[str, str] = field(default_factory=dict)
+    """Names at the server of files that it had not processed when last looked at."""
+    _claimed: set[str] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def find(self, digest: str) -> UploadedFile | None:
+        """Return an uploaded file that can still be used."""
+        file = self.files.get(digest)
+        return file if file is not None and time.time() < file.usable_until else None
+
+    def claim(self, digest: str) -> bool:
+        """Return True if the caller may upload a file now: nobody else does."""
+        with self._lock:
+            is_free = digest not in self._claimed
+            self._claimed.add(digest)
+            return is_free
+
+    @contextmanager
+    def release_at_end(self, digest: str) -> Iterator[None]:
+        """Give up a claim at the end of the block."""
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._claimed.discard(digest)
+
+
 @dataclass(eq=False)
 class Provider:
     """One server with one key: its rates per minute (the strictest of those given) and a gate for each model."""
@@ -107,6 +148,7 @@ class Provider:
     key: Key
     requests: Rate | None = None
     tokens: Rate | None = None
+    uploads: UploadRegister = field(default_factory=UploadRegister)
     _gates: dict[str, Gate] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[object, ...]:

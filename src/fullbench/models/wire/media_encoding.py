@@ -29,7 +29,7 @@ def encode_media(part: Media, api: str, largest: int = LARGEST_INLINE) -> bytes:
     if part.byte_count > largest:
         raise InputError(
             f"the {part.noun} {part.digest[:12]} has {part.byte_count / _MIB:,.1f} MiB, and {api} takes "
-            f"{largest / _MIB:,.0f} MiB in a request (its API for larger files is not used); {_REMEDIES[part.kind]}",
+            f"{largest / _MIB:,.0f} MiB in a request; {_REMEDIES[part.kind]}",
             path=part.source if isinstance(part.source, Path) else None,
         )
     return pybase64.b64encode(part.data())
