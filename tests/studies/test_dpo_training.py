@@ -31,7 +31,7 @@ def exported(folder: Path, *, seen: bool) -> Path:
     with Ledger(folder / "mine.ledger") as ledger:
         judge_cases([LengthJudge()], lambda _: cases_of(items, responses, Choice(), size=2), ledger)
         out = folder / "pairs.jsonl"
-        assert export_dpo(ledger.record(), LengthJudge().name, out) == (len(items), 0)
+        assert export_dpo(ledger.record(), LengthJudge().name, out) == (len(items), 0, 0)
     return out
 
 
@@ -100,7 +100,7 @@ def test_diffusers_learns_from_pictures_that_were_exported(tmp_path: Path):
     with Ledger(tmp_path / "mine.ledger") as ledger:
         judge_cases([judge], lambda _: cases_of(items, drawn, Choice(), size=2), ledger)
         out = tmp_path / "pairs.parquet"
-        assert export_dpo(ledger.record(), judge.name, out) == (len(items), 0)
+        assert export_dpo(ledger.record(), judge.name, out) == (len(items), 0, 0)
     rows = load_dataset("parquet", data_files=str(out), cache_dir=str(tmp_path / "c"))["train"]
     assert {row["chosen"].getpixel((0, 0))[0] for row in rows} == {60, 61, 62, 63}
     pipeline = DiffusionPipeline.from_pretrained(tiny.pipeline(tmp_path))

@@ -205,12 +205,16 @@ def _export_dpo(out: Path, judge: str | None, store: LedgerOptions, margin: floa
         raise InputError("No judge given. Add --judge NAME, as `fullbench ledger show` lists it.")
     with store.read() as book:
         (judge,) = find_judges(book, [judge])
-        count, omitted_count = export_dpo(book.record(), judge, out, margin=margin, include_sensitive=include_sensitive)
-    print_message(f"Written: {out} ({count:,} pairs that {judge} decided)")
-    if omitted_count:
+        counts = export_dpo(book.record(), judge, out, margin=margin, include_sensitive=include_sensitive)
+    print_message(f"Written: {out} ({counts.written:,} pairs that {judge} decided)")
+    if counts.sensitive:
         print_message(
-            f"{omitted_count:,} more pairs have sensitive pictures and were skipped. --include-sensitive writes them "
-            "too."
+            f"{counts.sensitive:,} more pairs have sensitive pictures and were skipped. --include-sensitive writes "
+            "them too."
+        )
+    if counts.with_documents:
+        print_message(
+            f"{counts.with_documents:,} more pairs have documents, which trainers do not take, and were skipped."
         )
 
 

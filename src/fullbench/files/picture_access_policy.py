@@ -69,7 +69,7 @@ def without_pictures(is_allowed: bool = True) -> Iterator[None]:
 
 def is_missing_picture(folder: Path, name: str) -> bool:
     """True if an item's picture is missing and the item may be read without it."""
-    if not _may_lack_pictures.get() or _is_written_out(name) or copy_of(folder, name) is not None:
+    if not _may_lack_pictures.get() or is_written_out(name) or copy_of(folder, name) is not None:
         return False
     return not _may_fetch.get() if WEB.match(name) else not (folder / name).exists()
 
@@ -80,7 +80,7 @@ def read_picture(
     """Return the picture that a data file in `folder` refers to; one of a response (`is_answer`) is not checked.
     `path` and `line` locate errors. A data URI, or plain base64, is the picture itself.
     """
-    if _is_written_out(name):
+    if is_written_out(name):
         data = _written_out(name, path, line)
         return Picture.from_any_bytes(data, data) if is_answer else Picture.from_bytes(data, path=path, line=line)
     file = find_allowed_file(folder, name, path=path, line=line)
@@ -101,7 +101,7 @@ def read_media_of(
     """
     if kind == "image":
         return read_picture(folder, name, path=path, line=line, is_answer=is_answer)
-    if _is_written_out(name):
+    if is_written_out(name):
         data = _written_out(name, path, line)
         if is_answer and kind:
             return any_media_from_bytes(data, kind)
@@ -184,12 +184,12 @@ def find_picture(folder: Path, name: str) -> Path | None:
 
 def is_picture_available(folder: Path, name: str) -> bool:
     """True if `read_picture` can read a picture: it is written out, in a folder, copied, or may be downloaded."""
-    if _is_written_out(name) or find_picture(folder, name) is not None:
+    if is_written_out(name) or find_picture(folder, name) is not None:
         return True
     return WEB.match(name) is not None and (_may_fetch.get() or copy_of(folder, name) is not None)
 
 
-def _is_written_out(name: str) -> bool:
+def is_written_out(name: str) -> bool:
     """True if the text is the picture itself, not its name."""
     return len(name) > _LONGEST_NAME or _DATA.match(name) is not None
 

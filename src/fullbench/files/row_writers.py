@@ -25,10 +25,10 @@ from fullbench.errors import InputError
 from fullbench.files.row_readers import pyarrow_for, suffix_of
 from fullbench.secret_masking_and_text_escapes import escape_formula
 
-Kind = Literal["text", "int", "float", "json", "bytes", "picture"]
+Kind = Literal["text", "int", "float", "json", "bytes", "picture", "video", "audio"]
 Columns = Mapping[str, Kind]
-"""Columns of a table and their types. `json` is for lists and mappings; `bytes` and `picture` (bytes and a name) are
-for Parquet only."""
+"""Columns of a table and their types. `json` is for lists and mappings; `bytes` and files (bytes and a name) are for
+Parquet only."""
 
 
 def write_rows(
@@ -182,9 +182,10 @@ def _write_parquet(path: Path, part: Path, rows: Iterable[Mapping[str, Any]], co
         columns, left = _columns_of(first), chain([first] if first else [], left)
     kinds = {"text": pyarrow.string(), "json": pyarrow.string(), "int": pyarrow.int64(), "float": pyarrow.float64()}
     kinds |= {"bytes": pyarrow.binary()}
-    kinds |= {"picture": pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())])}
+    file_type = pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())])
+    kinds |= dict.fromkeys(_FILE_FEATURES, file_type)
     schema = pyarrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
-    if "picture" in columns.values():
+    if not _FILE_FEATURES.keys().isdisjoint(columns.values()):
         schema = schema.with_metadata({"huggingface": json.dumps({"info": {"features": _dataset_features(columns)}})})
     count = 0
     try:
@@ -202,11 +203,15 @@ def _write_parquet(path: Path, part: Path, rows: Iterable[Mapping[str, Any]], co
     return count
 
 
+_FILE_FEATURES = {"picture": "Image", "video": "Video", "audio": "Audio"}
+"""Columns of files, and the types by which the library `datasets` decodes them."""
+
+
 def _dataset_features(columns: Columns) -> dict[str, Any]:
-    """Return the columns in the notation of the library `datasets`, so that it decodes pictures."""
+    """Return the columns in the notation of the library `datasets`, so that it decodes files."""
     types = {"text": "string", "json": "string", "int": "int64", "float": "float64", "bytes": "binary"}
     return {
-        name: {"_type": "Image"} if kind == "picture" else {"dtype": types[kind], "_type": "Value"}
+        name: {"_type": _FILE_FEATURES[kind]} if kind in _FILE_FEATURES else {"dtype": types[kind], "_type": "Value"}
         for name, kind in columns.items()
     }
 

@@ -1,14 +1,16 @@
 """Writer of verdicts as Label Studio and Argilla records, one per case, with the answers of each person or judge.
 
-An item is its `question` and `picture_1`, `picture_2`...; a response is `response_a` and `picture_a_1`... If a picture
-is between words, the text contains its place: `[picture 2]`. A dialogue is a `conversation` of messages next to the
-question. Items and responses are also read from such fields.
+An item is its `question` and `picture_1`, `picture_2`...; a response is `response_a` and `picture_a_1`... Videos,
+recordings and documents are `video_1`, `audio_1`, `document_1`. If a file is between words, the text contains its
+place: `[picture 2]`, `[video 1]`. A dialogue is a `conversation` of messages next to the question. Items and responses
+are also read from such fields.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,27 +20,27 @@ from uuid import UUID, uuid5
 
 from fullbench.core.ballot import LETTERS, Choice, GradedChoice, Likert, Ranking, ballot
 from fullbench.core.item import ROLES, Item, Part, Turn
-from fullbench.core.picture import Picture
+from fullbench.core.media import KINDS, PART_NAMES, Kind, Media
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.errors import InputError
 from fullbench.files.annotation_tools.read_labels import Tool
-from fullbench.files.picture_access_policy import data_uri, read_picture
+from fullbench.files.picture_access_policy import data_uri, read_media_of
 from fullbench.files.row_readers import suffix_of
 from fullbench.files.row_writers import write_rows
 
-_PLACE = re.compile(r"\n?\[picture (\d+)\]\n?")
+_KINDS: Mapping[str, Kind] = {name: kind for kind, name in PART_NAMES.items()}
+_PLACE = re.compile(rf"\n?\[({'|'.join(_KINDS)}) (\d+)\]\n?")
 
 
 def item_fields(item: Item) -> dict[str, Any]:
     """Return an item as fields of a record."""
     fields: dict[str, Any] = {"question": item.question}
-    fields |= {f"picture_{at}": data_uri(picture) for at, picture in enumerate(item.pictures, 1)}
+    fields |= _media_fields(item.media)
     if len(item.turns) > 1 or item.turns[0].role != "user" or not _is_plain_content(item.turns[0].parts):
-        messages, before = [], 0
+        messages, counts = [], Counter[str]()
         for turn in item.turns:
-            messages.append({"role": turn.role, "content": _text_with_places(turn.parts, before)})
-            before += len(turn.pictures)
+            messages.append({"role": turn.role, "content": _text_with_places(turn.parts, counts)})
         fields["conversation"] = messages
     return fields
 
@@ -47,67 +49,82 @@ def response_fields(letter: str, response: Response | None) -> dict[str, str]:
     """Return a response as fields of a record."""
     if response is None:
         return {f"response_{letter}": ""}
-    text = response.text if _is_plain_content(response.parts) else _text_with_places(response.parts, 0)
-    return {
-        f"response_{letter}": text,
-        **{f"picture_{letter}_{at}": data_uri(picture) for at, picture in enumerate(response.pictures, 1)},
-    }
+    text = response.text if _is_plain_content(response.parts) else _text_with_places(response.parts, Counter())
+    return {f"response_{letter}": text, **_media_fields(response.media, f"{letter}_")}
+
+
+def _media_fields(media: Iterable[Media], side: str = "") -> dict[str, str]:
+    counts: Counter[str] = Counter()
+    fields = {}
+    for part in media:
+        counts[part.part_name] += 1
+        fields[f"{part.part_name}_{side}{counts[part.part_name]}"] = data_uri(part)
+    return fields
 
 
 def turns_of(fields: Mapping[str, Any], question: str, path: Path, line: int) -> tuple[Turn, ...]:
     """Return the turns of a record's item; `question` is the name of the question field."""
-    pictures = _read_pictures(fields, "picture_", path, line)
+    media = _read_media(fields, "", path, line)
     messages = fields.get("conversation")
     if not messages:
-        return (Turn("user", (*pictures, str(fields[question]))),)
+        return (Turn("user", (*media.values(), str(fields[question]))),)
     turns = []
     for message in messages if isinstance(messages, list) else [messages]:
         if not isinstance(message, Mapping) or message.get("role") not in ROLES:
             raise InputError("'conversation' is a list of messages with 'role' and 'content'", path=path, line=line)
-        turns.append(Turn(message["role"], _split_parts(str(message.get("content") or ""), pictures, path, line)))
+        turns.append(Turn(message["role"], _split_parts(str(message.get("content") or ""), media, path, line)))
     return tuple(turns)
 
 
 def parts_of_response(fields: Mapping[str, Any], letter: str, path: Path, line: int) -> tuple[Part, ...]:
-    """Return the texts and pictures of the response with this letter."""
-    pictures = _read_pictures(fields, f"picture_{letter}_", path, line)
+    """Return the texts and files of the response with this letter."""
+    media = _read_media(fields, f"{letter}_", path, line)
     text = str(fields.get(f"response_{letter}") or "")
-    if _PLACE.search(text) and pictures:
-        return _split_parts(text, pictures, path, line)
-    return (*pictures, text) if text or not pictures else tuple(pictures)
+    if _PLACE.search(text) and media:
+        return _split_parts(text, media, path, line)
+    return (*media.values(), text) if text or not media else tuple(media.values())
 
 
 def _is_plain_content(parts: Sequence[Part]) -> bool:
-    """True if parts are pictures followed by at most one text, or only texts; then no places are needed."""
+    """True if parts are files in the order of kinds and then at most one text, or only texts: no places are needed."""
     texts = [at for at, part in enumerate(parts) if isinstance(part, str)]
-    return not texts or texts == [len(parts) - 1] or len(texts) == len(parts)
+    if len(texts) == len(parts):
+        return True
+    kinds = [KINDS.index(part.kind) for part in parts if not isinstance(part, str)]
+    return kinds == sorted(kinds) and (not texts or texts == [len(parts) - 1])
 
 
-def _text_with_places(parts: Sequence[Part], before: int) -> str:
-    lines, number = [], before
+def _text_with_places(parts: Sequence[Part], counts: Counter[str]) -> str:
+    """Return the text with a place for each file; `counts` are the files so far, by kind, and grow."""
+    lines = []
     for part in parts:
-        number += isinstance(part, Picture)
-        lines.append(part if isinstance(part, str) else f"[picture {number}]")
+        if not isinstance(part, str):
+            counts[part.part_name] += 1
+        lines.append(part if isinstance(part, str) else f"[{part.part_name} {counts[part.part_name]}]")
     return "\n".join(lines)
 
 
-def _split_parts(text: str, pictures: Sequence[Picture], path: Path, line: int) -> tuple[Part, ...]:
+def _split_parts(text: str, media: Mapping[tuple[str, int], Media], path: Path, line: int) -> tuple[Part, ...]:
     parts: list[Part] = []
-    for at, piece in enumerate(_PLACE.split(text)):
-        if at % 2 == 0:
-            parts += [piece] if piece else []
-        elif 1 <= int(piece) <= len(pictures):
-            parts.append(pictures[int(piece) - 1])
-        else:
-            raise InputError(f"there is no picture {piece} for the text that names it", path=path, line=line)
+    pieces = _PLACE.split(text)
+    for place in range(0, len(pieces), 3):
+        parts += [pieces[place]] if pieces[place] else []
+        if place + 2 < len(pieces):
+            key = (pieces[place + 1], int(pieces[place + 2]))
+            if key not in media:
+                raise InputError(f"there is no {key[0]} {key[1]} for the text that names it", path=path, line=line)
+            parts.append(media[key])
     return tuple(parts) or ("",)
 
 
-def _read_pictures(fields: Mapping[str, Any], prefix: str, path: Path, line: int) -> list[Picture]:
-    pictures: list[Picture] = []
-    while isinstance(value := fields.get(f"{prefix}{len(pictures) + 1}"), str) and value:
-        pictures.append(read_picture(path.parent, value, path=path, line=line))
-    return pictures
+def _read_media(fields: Mapping[str, Any], side: str, path: Path, line: int) -> dict[tuple[str, int], Media]:
+    media: dict[tuple[str, int], Media] = {}
+    for name, kind in _KINDS.items():
+        number = 1
+        while isinstance(value := fields.get(f"{name}_{side}{number}"), str) and value:
+            media[name, number] = read_media_of(path.parent, value, kind, path=path, line=line)
+            number += 1
+    return media
 
 
 _USERS = UUID("5d0c9c0e-6f0b-5d57-9b6e-8e0f5c1c7a11")

@@ -19,16 +19,14 @@ from fullbench.files.exchange.import_record_builder import (
     CHOICE,
     SHARE,
     RecordBuilder,
-    as_list,
     files_in,
-    picture_of,
     question_id,
     read_json,
     tags_of,
     text_of,
     words_of,
 )
-from fullbench.files.item_response_verdict_files import PICTURES
+from fullbench.files.exchange.message_parts import media_in_columns
 
 
 def _answer_text(row: Mapping[str, Any], name: str, file: Path, line: int) -> str:
@@ -178,13 +176,11 @@ def _question_item(row: Mapping[str, Any], file: Path, line: int) -> Item:
     words = text_of(row, "instruction", path=file, line=line)
     if extra := words_of(row.get("input")):
         words = f"{words}\n\n{extra}"
-    pictures = [
-        picture_of(value, file) for name in ("pictures", *PICTURES) for value in as_list(row.get(name)) if value
-    ]
+    media = media_in_columns(row, file)
     name = words_of(row.get("question_id")) or question_id(
-        "\n".join([words, *(part if isinstance(part, str) else part.digest for part in pictures)])
+        "\n".join([words, *(part if isinstance(part, str) else part.digest for part in media)])
     )
-    return Item(name, (Turn("user", (*pictures, words)),), tags=tags_of(row))
+    return Item(name, (Turn("user", (*media, words)),), tags=tags_of(row))
 
 
 def _annotator_name(row: Mapping[str, Any]) -> str:

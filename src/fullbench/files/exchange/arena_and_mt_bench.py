@@ -27,13 +27,18 @@ from fullbench.files.exchange.import_record_builder import (
     RecordBuilder,
     as_list,
     files_in,
-    parse_conversation,
-    picture_of,
     question_id,
     rows_of_files,
     tags_of,
     text_of,
     words_of,
+)
+from fullbench.files.exchange.message_parts import (
+    count_omitted_media,
+    media_columns,
+    media_in_columns,
+    parse_conversation,
+    typed_parts,
 )
 from fullbench.files.picture_access_policy import data_uri
 from fullbench.files.row_fields import SIDES, TIES
@@ -66,11 +71,9 @@ def import_arena(path: Path, options: Mapping[str, str]) -> LoadedData:
         if match_content is None:
             continue
         turns, answers = match_content
-        pictures = [
-            picture_of(image, file) for name in ("image", "images") for image in as_list(row.get(name)) if image
-        ]
+        media = media_in_columns(row, file)
         first = next(at for at, turn in enumerate(turns) if turn.role == "user")
-        opening = Turn("user", (*pictures, *turns[first].parts))
+        opening = Turn("user", (*media, *turns[first].parts))
         turns = (*turns[:first], opening, *turns[first + 1 :])
         name = words_of(row.get("question_id", row.get("id"))) or question_id(turns[-1].text)
         picture_names = _named_pictures(_message_list(row.get("conversation_a")))
@@ -318,7 +321,7 @@ def write_arena(record: Record, path: Path, options: Mapping[str, str]) -> dict[
             row[f"conversation_{side}"] = _conversation_messages(
                 item, record.responses.get((verdict.item, who, sample))
             )
-        if item is not None and item.pictures:
+        if item is not None and item.pictures and not _has_other_media(item):
             row["images"] = [data_uri(picture) for picture in item.pictures]
         match_rows.append(row)
     return {"battles": write_rows(path, match_rows), **_judge_counts(pairs), **omitted_counts}
@@ -367,17 +370,24 @@ def _judge_counts(pairs: list[_Pair]) -> dict[str, int]:
     return {last_label if judge == last else f"by {judge}": counts[judge] for judge in sorted(counts)}
 
 
-def _conversation_messages(item: Item | None, answer: Response | None) -> list[dict[str, str]]:
+def _conversation_messages(item: Item | None, answer: Response | None) -> list[dict[str, Any]]:
+    """Return question and answer as messages; pictures of a question are a column of the row, other files are parts."""
     turns = item.turns if item else ()
-    texts = [part for part in answer.parts if isinstance(part, str)] if answer else [""]
+    has_parts = item is not None and _has_other_media(item)
+    answers: list[Any] = [part for part in answer.parts if isinstance(part, str)] if answer else [""]
     user_turns = [turn for turn in turns if turn.role == "user"]
-    rounds = len(texts) == len(user_turns) > 1 and not any(turn.role == "assistant" for turn in turns)
-    messages = []
+    rounds = len(answers) == len(user_turns) > 1 and not any(turn.role == "assistant" for turn in turns)
+    content: Any = typed_parts(answer.parts) if answer is not None and answer.media else "\n".join(answers)
+    messages: list[dict[str, Any]] = []
     for turn in turns:
-        messages.append({"role": turn.role, "content": turn.text})
+        messages.append({"role": turn.role, "content": typed_parts(turn.parts) if has_parts else turn.text})
         if rounds and turn.role == "user":
-            messages.append({"role": "assistant", "content": texts.pop(0)})
-    return messages if rounds else [*messages, {"role": "assistant", "content": "\n".join(texts)}]
+            messages.append({"role": "assistant", "content": answers.pop(0)})
+    return messages if rounds else [*messages, {"role": "assistant", "content": content}]
+
+
+def _has_other_media(item: Item) -> bool:
+    return any(part.kind != "image" for part in item.media)
 
 
 def write_alpaca(record: Record, path: Path, options: Mapping[str, str]) -> dict[str, int]:
@@ -390,16 +400,18 @@ def write_alpaca(record: Record, path: Path, options: Mapping[str, str]) -> dict
         preference = 1.5 if marks[0] == marks[1] else 1.0 if marks[0] > marks[1] else 2.0
         if (verdict.ballot == SHARE or is_graded(verdict.ballot)) and math.isclose(sum(marks), 1):
             preference = 1 + marks[1]
-        pictures = [data_uri(picture) for picture in item.pictures] if item else []
+        files = media_columns(item.media) if item else {}
         alpaca_rows.append({
             "instruction": item.question if item else verdict.item, "question_id": verdict.item,
-            **_tags_and_criterion(verdict, item), **({"pictures": pictures} if pictures else {}),
+            **_tags_and_criterion(verdict, item), **files,
             "output_1": answers[0].text if answers[0] else "", "generator_1": pair[0][0],
             "output_2": answers[1].text if answers[1] else "", "generator_2": pair[1][0],
             "annotator": verdict.judge, **({"rater": verdict.rater} if verdict.rater else {}),
             "preference": preference, "raw_completion": verdict.text,
         })  # fmt: skip
-    return {"annotations": write_rows(path, alpaca_rows), **_judge_counts(pairs), **omitted_counts}
+    count = write_rows(path, alpaca_rows)
+    omitted_counts |= count_omitted_media(record, questions=False, answers=True)
+    return {"annotations": count, **_judge_counts(pairs), **omitted_counts}
 
 
 def _compared_pairs(record: Record, options: Mapping[str, str]) -> tuple[list[_Pair], dict[str, int]]:

@@ -32,6 +32,7 @@ from fullbench.files.exchange.import_record_builder import (
     text_of,
     words_of,
 )
+from fullbench.files.exchange.message_parts import count_omitted_media
 from fullbench.files.row_writers import write_rows
 
 GAMES = GradedChoice(5)
@@ -307,7 +308,8 @@ def write_judged_games(record: Record, path: Path, options: Mapping[str, str]) -
             **({"rater": rater} if rater else {}), **({"criterion": criterion} if criterion != "overall" else {}),
             "games": cells,
         })  # fmt: skip
-    return {"judgments": write_rows(path, rows), **left_out}
+    counts = {"judgments": write_rows(path, rows), **left_out}
+    return counts | count_omitted_media(record, questions=True, answers=True)
 
 
 def _level(verdict: Verdict) -> str:

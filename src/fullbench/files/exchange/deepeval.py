@@ -12,15 +12,8 @@ from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.errors import InputError
 from fullbench.files.exchange.format_detection import FileHead, detected_by
 from fullbench.files.exchange.harness_metrics_as_marks import Measures, number_of
-from fullbench.files.exchange.import_record_builder import (
-    RecordBuilder,
-    files_in,
-    picture_of,
-    pictures_among,
-    question_id,
-    read_json,
-    words_of,
-)
+from fullbench.files.exchange.import_record_builder import RecordBuilder, files_in, question_id, read_json, words_of
+from fullbench.files.exchange.message_parts import media_among, picture_of
 
 _PICTURE = re.compile(r"\[DEEPEVAL:IMAGE:([^\]]+)\]")
 
@@ -123,7 +116,7 @@ def _text_and_pictures(case: Mapping[str, Any], text: str, file: Path) -> tuple[
             continue
         image = images.get(part)
         source = _picture_source(image) if isinstance(image, Mapping) else ""
-        if source and not pictures_among([source], file)[1]:
+        if source and not media_among([source], file)[1]:
             parts.append(picture_of(source, file))
         else:
             missing.append(source or part)

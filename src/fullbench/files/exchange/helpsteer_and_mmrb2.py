@@ -23,15 +23,19 @@ from fullbench.files.exchange.import_record_builder import (
     RecordBuilder,
     as_list,
     files_in,
-    parse_conversation,
-    picture_of,
-    pictures_among,
     question_id,
     read_json,
     rows_of_files,
     tags_of,
     text_of,
     words_of,
+)
+from fullbench.files.exchange.message_parts import (
+    count_omitted_media,
+    media_among,
+    parse_conversation,
+    picture_of,
+    typed_parts,
 )
 from fullbench.files.row_readers import parse_json
 from fullbench.files.row_writers import write_rows
@@ -175,7 +179,7 @@ def _mmrb2_parts(content: Any, file: Path) -> tuple[Part, ...]:
             return ()
         kind, value = entry
         if kind == "image":
-            if pictures_among([str(value)], file)[1]:
+            if media_among([str(value)], file)[1]:
                 return ()
             parts.append(picture_of(str(value), file))
         else:
@@ -219,13 +223,16 @@ def write_helpsteer(record: Record, path: Path, options: Mapping[str, str]) -> d
         votes = [_helpsteer_vote(verdict, keys) for verdict in verdicts]
         rows.append({
             "id": item_id, **({"criterion": criterion} if criterion != "overall" else {}),
-            "context": [{"role": turn.role, "content": turn.text} for turn in turns],
+            "context": [
+                {"role": turn.role, "content": typed_parts(turn.parts) if turn.media else turn.text} for turn in turns
+            ],
             **{f"response{place}": answer.text if answer else "" for place, answer in enumerate(answers, 1)},
             **{f"contestant{place}": name for place, (name, _) in enumerate(keys, 1)},
             "overall_preference": round(sum(vote["score"] for vote in votes) / len(votes)),
             "individual_preference": votes,
         })  # fmt: skip
-    return {"rows": write_rows(path, rows), "preferences": sum(map(len, by_pair.values())), **left_out}
+    counts = {"rows": write_rows(path, rows), "preferences": sum(map(len, by_pair.values())), **left_out}
+    return counts | count_omitted_media(record, questions=False, answers=True)
 
 
 def _helpsteer_vote(verdict: Verdict, keys: Sequence[tuple[str, int]]) -> dict[str, Any]:

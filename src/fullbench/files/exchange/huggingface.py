@@ -9,25 +9,31 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.core.item import Item, Part, Turn
-from fullbench.core.picture import SUFFIXES
+from fullbench.core.media import PART_NAMES, SUFFIXES, Kind
 from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.verdict import PEOPLE
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError, require_extra
 from fullbench.files.exchange.format_detection import FileHead, detected_by
-from fullbench.files.exchange.import_record_builder import RecordBuilder, files_in, picture_of, words_of
+from fullbench.files.exchange.import_record_builder import RecordBuilder, files_in, tags_of, words_of
+from fullbench.files.exchange.message_parts import MEDIA_COLUMNS, media_of
 from fullbench.files.item_response_verdict_files import write_items, write_responses, write_verdicts
 from fullbench.files.item_response_verdict_folder import ITEMS, RESPONSES, VERDICTS, own_record
 from fullbench.files.items_from_picture_folder import check_new
+from fullbench.files.picture_access_policy import WEB, is_written_out
 from fullbench.files.row_readers import read_rows
 from fullbench.files.row_writers import replace_atomically
 
 FILES = ("*.parquet", "*.jsonl", "*.csv")
-OPTIONS = ("id", "question", "image", "reference", "winner")
+OPTIONS = ("id", "question", "image", "video", "audio", "document", "reference", "winner", "folder")
+_MEDIA_OPTIONS: Mapping[Kind, str] = {**PART_NAMES, "image": "image"}
 _USUAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "question_id", "index"), "question": ("question", "prompt", "instruction", "query"),
-    "image": ("image", "images", "picture"), "reference": ("reference", "answer", "target"),
+    **{_MEDIA_OPTIONS[kind]: columns for kind, columns in MEDIA_COLUMNS.items()},
+    "reference": ("reference", "answer", "target"),
 }  # fmt: skip
+_PREFERENCE = ("chosen", "rejected")
+"""Columns of a preference set: the better answer and the worse one."""
 
 
 def is_own_file(head: FileHead) -> bool:
@@ -46,8 +52,10 @@ def import_huggingface(path: Path, options: Mapping[str, str]) -> LoadedData:
     """Import a data set on disk: Parquet, JSONL or CSV, one file or a folder.
 
     A folder written by `export huggingface` is read unchanged. Options name the columns: `id`, `question`, `image`,
-    `reference`; `response.NAME=COLUMN` for the answers of contestant NAME; `winner` for the column with the name (or
-    column) of the better one according to people.
+    `video`, `audio`, `document`, `reference`; `response.NAME=COLUMN` for the answers of contestant NAME; `winner` for
+    the column with the name (or column) of the better one according to people. Without `response`, the columns `chosen`
+    and `rejected` are two answers of which people chose the first. `folder` is where named files are, if not next to
+    the data.
     """
     answers = {key.partition(".")[2]: column for key, column in options.items() if key.startswith("response.")}
     strange = [key for key in options if key not in OPTIONS and not key.startswith("response.")]
@@ -61,7 +69,8 @@ def import_huggingface(path: Path, options: Mapping[str, str]) -> LoadedData:
         for line, row in read_rows(file):
             number += 1
             where = {name: options.get(name) or _usual_column(name, row) for name in _USUAL_COLUMNS}
-            for column in [*(column for column in options.values() if "." not in column), *answers.values()]:
+            named_columns = [column for name, column in options.items() if name in _USUAL_COLUMNS or name == "winner"]
+            for column in [*named_columns, *answers.values()]:
                 if column not in row:
                     raise InputError(f"there is no column {column!r}; found {', '.join(row)}", path=file, line=line)
             if not where["question"]:
@@ -71,23 +80,26 @@ def import_huggingface(path: Path, options: Mapping[str, str]) -> LoadedData:
             if not words_of(row[where["question"]]):
                 builder.leave_out("rows without a question")
                 continue
-            images = row.get(where["image"]) if where["image"] else None
-            pictures: list[Part] = [
-                picture_of(value, file) for value in (images if isinstance(images, list) else [images]) if value
-            ]
+            media = [
+                part for kind, name in _MEDIA_OPTIONS.items()
+                for part in _media_cells(row, where[name], kind, options.get("folder", ""), file)
+            ]  # fmt: skip
             name = (words_of(row[where["id"]]) if where["id"] else "") or str(number)
             reference = row.get(where["reference"]) if where["reference"] else None
             item = builder.add_item(
                 Item(
-                    name, (Turn("user", (*pictures, str(row[where["question"]]))),),
-                    None if reference is None else str(reference),
+                    name, (Turn("user", (*media, str(row[where["question"]]))),),
+                    None if reference is None else str(reference), tags=tags_of(row),
                 )
             )  # fmt: skip
+            columns = answers or _preference_columns(row)
             shown_responses = [
-                (who, builder.add_response(item, who, (words_of(row[column]),))) for who, column in answers.items()
+                (who, builder.add_response(item, who, (words_of(row[column]),))) for who, column in columns.items()
             ]
             if "winner" in options:
-                _add_vote(builder, item, shown_responses, answers, row[options["winner"]])
+                _add_vote(builder, item, shown_responses, columns, row[options["winner"]])
+            elif columns and not answers:
+                _add_vote(builder, item, shown_responses, columns, _PREFERENCE[0])
     return builder.build()
 
 
@@ -114,6 +126,26 @@ def download_dataset(name: str) -> Path:
 
 def _usual_column(name: str, row: Mapping[str, Any]) -> str:
     return next((column for column in _USUAL_COLUMNS[name] if column in row), "")
+
+
+def _preference_columns(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the two answers of a preference set; empty if the row is none."""
+    is_preference = all(isinstance(row.get(name), str) for name in _PREFERENCE)
+    return {name: name for name in _PREFERENCE} if is_preference else {}
+
+
+def _media_cells(row: Mapping[str, Any], column: str, kind: Kind, folder: str, file: Path) -> list[Part]:
+    """Return the files of a cell; a name is looked up in `folder`, unless it is the file itself."""
+    cells = row.get(column) if column else None
+    values = [value for value in (cells if isinstance(cells, list) else [cells]) if value]
+    return [
+        media_of(f"{folder}/{value}" if folder and isinstance(value, str) and _is_name(value) else value, kind, file)
+        for value in values
+    ]
+
+
+def _is_name(value: str) -> bool:
+    return not WEB.match(value) and not is_written_out(value)
 
 
 def _add_vote(

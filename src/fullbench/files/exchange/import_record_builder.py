@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.core.built_in_table_columns import table_columns
-from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Role, Turn
+from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.core.json_digests_and_cached_properties import digest
-from fullbench.core.picture import Picture
 from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.response import Response
 from fullbench.core.table import Table
@@ -24,16 +23,8 @@ from fullbench.core.verdict import Fault, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.files.bounded_archives import read_gzip
-from fullbench.files.picture_access_policy import is_missing_picture, is_picture_available, read_picture
+from fullbench.files.exchange.message_parts import OmittedPart
 from fullbench.files.row_readers import json_remedy, parse_json, read_rows
-
-ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "human": "user", "assistant": "assistant",
-                             "gpt": "assistant", "model": "assistant"}  # fmt: skip
-
-
-class MissingPicture(str):
-    """Name of a picture that is missing, in its place among the parts; the builder takes it out and counts it."""
-
 
 CHOICE = "choice+tie"
 SHARE = "real:0-1"
@@ -52,7 +43,7 @@ class RecordBuilder:
 
     def add_item(self, item: Item) -> str:
         """Add an item and return its id; another content under the same id gets a new id."""
-        item = self._without_missing_pictures(item)
+        item = self._without_omitted_parts(item)
         before = self.items.get(item.id)
         if before is not None and before.key != item.key:
             item = Item(f"{item.id}~{item.key[:6]}", item.turns, item.reference, item.captions, item.tags)
@@ -61,9 +52,10 @@ class RecordBuilder:
 
     def add_response(self, item: str, contestant: str, parts: Sequence[Part], sample: int = 0) -> int:
         """Add a response and return its sample number; another answer of the same contestant is its next sample."""
-        if missing := sum(isinstance(part, MissingPicture) for part in parts):
-            parts = [part for part in parts if not isinstance(part, MissingPicture)] or [""]
-            self.leave_out("pictures of answers, which are missing", missing)
+        if omitted := [part for part in parts if isinstance(part, OmittedPart)]:
+            parts = [part for part in parts if not isinstance(part, OmittedPart)] or [""]
+            for part in omitted:
+                self.leave_out(part.reason("answers"))
         while (there := self.responses.get((item, contestant, sample))) is not None and there.parts != tuple(parts):
             sample += 1
         if there is None and all(part == "" for part in parts):
@@ -115,17 +107,20 @@ class RecordBuilder:
         )
         return trial
 
-    def _without_missing_pictures(self, item: Item) -> Item:
-        missing = [part for turn in item.turns for part in turn.parts if isinstance(part, MissingPicture)]
-        if not missing:
+    def _without_omitted_parts(self, item: Item) -> Item:
+        omitted = [part for turn in item.turns for part in turn.parts if isinstance(part, OmittedPart)]
+        if not omitted:
             return item
-        self.leave_out("pictures of questions, which are missing", len(missing))
+        for part in omitted:
+            self.leave_out(part.reason("questions"))
         turns = tuple(
-            Turn(turn.role, tuple(part for part in turn.parts if not isinstance(part, MissingPicture)) or ("",))
+            Turn(turn.role, tuple(part for part in turn.parts if not isinstance(part, OmittedPart)) or ("",))
             for turn in item.turns
         )
+        missing = [str(part) for part in omitted if part.noun]
         names = [*filter(None, [item.tags.get(WITHOUT_PICTURES)]), *missing]
-        return replace(item, turns=turns, tags={**item.tags, WITHOUT_PICTURES: "\n".join(names)})
+        tags = {**item.tags, **({WITHOUT_PICTURES: "\n".join(names)} if names else {})}
+        return replace(item, turns=turns, tags=tags)
 
     def leave_out(self, why: str, count: int = 1) -> None:
         """Count something that was left out or taken otherwise; nothing if the count is 0."""
@@ -237,58 +232,6 @@ def words_of(value: Any) -> str:
     ('', '', '4')
     """
     return "" if value is None or (isinstance(value, float) and math.isnan(value)) else str(value)
-
-
-def parse_conversation(messages: Iterable[Any], path: Path) -> tuple[Turn, ...]:
-    """Return turns from messages in common formats: role (or `from`) and content (or `value`), a text or parts."""
-    turns = []
-    for message in messages:
-        if isinstance(message, Mapping):
-            role = ROLES.get(str(message.get("role", message.get("from", "user"))))
-            content = message.get("content", message.get("value", ""))
-            if role is not None:
-                turns.append(Turn(role, parts_of(content, path)))
-    return tuple(turns)
-
-
-def parts_of(content: Any, path: Path) -> tuple[Part, ...]:
-    """Return texts and pictures of a message's content: a text, or a list of texts and typed parts."""
-    parts: list[Part] = []
-    for part in content if isinstance(content, list) else [content]:
-        if isinstance(part, str):
-            parts.append(part)
-        elif isinstance(part, Mapping) and part.get("type") in {"text", "input_text"}:
-            parts.append(str(part.get("text", "")))
-        elif isinstance(part, Mapping) and part.get("type") in {"image", "image_url", "input_image"}:
-            parts.append(picture_of(part.get("image", part.get("image_url")), path))
-    return tuple(parts) or ("",)
-
-
-def picture_of(value: Any, path: Path) -> Part:
-    """Return a picture from bytes, a struct with bytes, a data URI, base64, or a path next to the file.
-
-    A picture that is missing becomes a `MissingPicture` if the user allowed that (--without-pictures).
-    """
-    if isinstance(value, Mapping):
-        value = value.get("bytes") or value.get("url") or value.get("path")
-    if isinstance(value, bytes):
-        return Picture.from_bytes(value, path=path)
-    if not isinstance(value, str) or not value:
-        raise InputError(f"a picture is bytes, a data URI or a path; found {type(value).__name__}", path=path)
-    if is_missing_picture(path.parent, value):
-        return MissingPicture(value)
-    return read_picture(path.parent, value, path=path)
-
-
-def pictures_among(names: Iterable[str], path: Path) -> tuple[list[Picture], list[str]]:
-    """Return the pictures that exist, are embedded or may be downloaded, and the names of missing ones."""
-    here, missing = [], []
-    for name in names:
-        if is_picture_available(path.parent, name):
-            here.append(read_picture(path.parent, name, path=path))
-        else:
-            missing.append(name)
-    return here, missing
 
 
 def as_list(value: Any) -> list[Any]:

@@ -8,21 +8,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from fullbench.core.item import Item, Turn
+from fullbench.core.item import Item, Part, Turn
 from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.errors import InputError
 from fullbench.files.bounded_archives import BoundedArchive
 from fullbench.files.exchange.format_detection import FileHead, detected_by
 from fullbench.files.exchange.harness_metrics_as_marks import Measures
-from fullbench.files.exchange.import_record_builder import (
-    RecordBuilder,
-    as_list,
-    files_in,
-    parse_conversation,
-    parts_of,
-    read_json,
-    words_of,
-)
+from fullbench.files.exchange.import_record_builder import RecordBuilder, as_list, files_in, read_json, words_of
+from fullbench.files.exchange.message_parts import OmittedPart, parse_conversation, parts_of
 
 
 def is_inspect_log(head: FileHead) -> bool:
@@ -55,13 +48,13 @@ def _add_sample(builder: RecordBuilder, measures: Measures, sample: Any, file: P
     target = sample.get("target")
     reference = ", ".join(map(str, target)) if isinstance(target, list) else target
     item = builder.add_item(
-        Item(name, _question_turns(builder, sample, file), reference or None, tags={"task": task} if task else {})
+        Item(name, _question_turns(sample, file), reference or None, tags={"task": task} if task else {})
     )
     if sample.get("error"):
         builder.leave_out("samples that ended in an error: their items are here, their answers are not")
         return
     _count_steps(builder, sample)
-    number = builder.add_response(item, model, (_completion_text(sample),))
+    number = builder.add_response(item, model, _answer_parts(sample, file))
     for scorer, raw_score in (sample.get("scores") or {}).items():
         score = raw_score if isinstance(raw_score, Mapping) else {"value": raw_score}
         for criterion, mark in _marks_by_criterion(score.get("value")).items():
@@ -93,16 +86,10 @@ def _with_attachments(sample: Mapping[str, Any]) -> Mapping[str, Any]:
     return {key: restore(sample.get(key)) for key in ("id", "input", "target", "output", "messages", "scores", "error")}
 
 
-def _question_turns(builder: RecordBuilder, sample: Mapping[str, Any], file: Path) -> tuple[Turn, ...]:
+def _question_turns(sample: Mapping[str, Any], file: Path) -> tuple[Turn, ...]:
     question = sample.get("input")
     if not isinstance(question, list):
         return (Turn("user", parts_of(question, file)),)
-    for message in question:
-        content = message.get("content") if isinstance(message, Mapping) else None
-        for part in content if isinstance(content, list) else ():
-            kind = part.get("type") if isinstance(part, Mapping) else None
-            if kind in {"audio", "video", "document", "data"}:
-                builder.leave_out(f"parts of questions of the type {kind}")
     return parse_conversation(question, file)
 
 
@@ -157,13 +144,18 @@ def _read_samples(file: Path) -> Iterator[Any]:
         ) from error
 
 
-def _completion_text(sample: Mapping[str, Any]) -> str:
+def _answer_parts(sample: Mapping[str, Any], file: Path) -> tuple[Part, ...]:
+    """Return the answer; its message instead of its text if it has files."""
     output: Mapping[str, Any] = sample["output"] if isinstance(sample.get("output"), Mapping) else {}
-    if isinstance(output.get("completion"), str):
-        return str(output["completion"])
     choices = output.get("choices") or [{}]
     content = (choices[0].get("message") or {}).get("content")
-    return "".join(str(part.get("text", "")) for part in content) if isinstance(content, list) else words_of(content)
+    parts = parts_of(content, file) if isinstance(content, list) else ()
+    if any(not isinstance(part, str) for part in parts):
+        return parts
+    if isinstance(output.get("completion"), str):
+        return (str(output["completion"]),)
+    texts = [part for part in parts if not isinstance(part, OmittedPart)]
+    return ("".join(texts),) if parts else (words_of(content),)
 
 
 _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, True: 1.0, False: 0.0}

@@ -14,13 +14,12 @@ from fullbench.files.exchange.harness_metrics_as_marks import number_of
 from fullbench.files.exchange.import_record_builder import (
     RecordBuilder,
     as_list,
-    picture_of,
-    pictures_among,
     rows_of_files,
     tags_of,
     text_of,
     words_of,
 )
+from fullbench.files.exchange.message_parts import media_among, picture_of
 
 _SCALE = "real:0-10"
 """Reviews ask for 1 to 10; some scores are 0."""
@@ -83,7 +82,7 @@ def _question_item(
     builder: RecordBuilder, row: Mapping[str, Any], captions: Mapping[str, str], *, name: str, file: Path, line: int
 ) -> Item:
     image = words_of(row.get("image"))
-    places = [place for place in (image, f"images/{image}") if image and not pictures_among([place], file)[1]]
+    places = [place for place in (image, f"images/{image}") if image and not media_among([place], file)[1]]
     pictures = [picture_of(places[0], file)] if places else []
     if image and not places:
         builder.leave_out("questions whose pictures are not next to them")

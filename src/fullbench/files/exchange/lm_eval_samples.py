@@ -16,12 +16,12 @@ from fullbench.files.exchange.harness_metrics_as_marks import Measures, number_o
 from fullbench.files.exchange.import_record_builder import (
     RecordBuilder,
     files_in,
-    pictures_among,
     read_json,
     rows_of_files,
     stem_of,
     words_of,
 )
+from fullbench.files.exchange.message_parts import media_among
 
 _LESS = {"wer", "cer", "ter", "perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "brier_score"}
 """Metrics for which lower is better, if no results file says so."""
@@ -128,7 +128,7 @@ def _sample_item(builder: RecordBuilder, row: Mapping[str, Any], file: Path, tas
         reference = weighed_options[1][int(str(target))]
     tags = {"task": task} if task else {}
     name = f"{task}/{row['doc_id']}" if task else str(row["doc_id"])
-    pictures, missing = pictures_among(_picture_names(row), file)
+    pictures, missing = media_among(_picture_names(row), file, None)
     if run.pictures and not pictures and not missing:
         missing = [f"{task}, doc {row['doc_id']}"]
     if missing:

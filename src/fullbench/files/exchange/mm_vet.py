@@ -16,12 +16,11 @@ from fullbench.files.exchange.import_record_builder import (
     RecordBuilder,
     as_list,
     files_in,
-    picture_of,
-    pictures_among,
     read_json,
     stem_of,
     words_of,
 )
+from fullbench.files.exchange.message_parts import media_among, picture_of
 
 _SCALE = "real:0-1"
 _ID = re.compile(r"v\d+_\d+")
@@ -111,9 +110,9 @@ def _question_item(builder: RecordBuilder, name: str, row: Mapping[str, Any] | N
     missing: list[str] = []
     for word in words:
         if _PICTURE.fullmatch(word):
-            place = word if not pictures_among([word], file)[1] else f"images/{word}"
-            missing += pictures_among([place], file)[1]
-            parts += [picture_of(place, file)] if not pictures_among([place], file)[1] else []
+            place = word if not media_among([word], file)[1] else f"images/{word}"
+            missing += media_among([place], file)[1]
+            parts += [picture_of(place, file)] if not media_among([place], file)[1] else []
         else:
             parts.append(word)
     if missing and name not in builder.items:

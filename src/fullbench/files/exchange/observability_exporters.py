@@ -7,7 +7,7 @@ import re
 import time
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -15,14 +15,13 @@ from pathlib import Path, PurePosixPath
 from statistics import fmean
 from typing import Any
 
-from fullbench.core.item import Item
+from fullbench.core.item import Item, Part
 from fullbench.core.json_digests_and_cached_properties import digest
-from fullbench.core.media import Media
 from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
+from fullbench.files.exchange.message_parts import count_omitted_media, typed_parts
 from fullbench.files.items_from_picture_folder import check_new
-from fullbench.files.picture_access_policy import data_uri
 from fullbench.files.row_writers import replace_atomically, write_rows
 
 
@@ -90,7 +89,9 @@ def write_inspect(record: Record, path: Path, options: Mapping[str, str]) -> dic
             _inspect_messages(record.items[item]) if item in record.items else [{"role": "user", "content": item}]
         )
         reply = answer.text if answer is not None else ""
-        message = {"role": "assistant", "content": reply, "source": "generate"}
+        has_files = answer is not None and bool(answer.media)
+        content = _inspect_parts(answer.parts) if answer is not None and has_files else reply
+        message = {"role": "assistant", "content": content, "source": "generate"}
         samples.append(
             {
                 "id": item,
@@ -147,15 +148,16 @@ def write_inspect(record: Record, path: Path, options: Mapping[str, str]) -> dic
 def _inspect_messages(item: Item) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     for turn in item.turns:
-        parts = [{"type": "text", "text": part} if isinstance(part, str) else _media_block(part) for part in turn.parts]
-        messages.append({"role": turn.role, "content": parts if turn.media else turn.text})
+        messages.append({"role": turn.role, "content": _inspect_parts(turn.parts) if turn.media else turn.text})
     return messages
 
 
-def _media_block(part: Media) -> dict[str, str]:
-    """Return the content block of a picture, video, recording or document; Inspect names formats by suffix."""
-    block = {"type": part.kind, part.kind: data_uri(part)}
-    return {**block, "format": part.suffix} if part.kind in {"video", "audio"} else block
+def _inspect_parts(parts: Sequence[Part]) -> list[dict[str, Any]]:
+    """Return parts as Inspect's content blocks, which name the formats of videos and recordings by suffix."""
+    return [
+        block if isinstance(part, str) or part.kind in {"image", "document"} else {**block, "format": part.suffix}
+        for part, block in zip(parts, typed_parts(parts), strict=True)
+    ]
 
 
 def _question_text(question: Any) -> str:
@@ -243,7 +245,8 @@ def write_langfuse(record: Record, path: Path, _options: Mapping[str, str]) -> d
     with replace_atomically(path) as part:
         part.write_text(json.dumps({"batch": list(events.values())}, ensure_ascii=False), encoding="utf-8")
     event_counts = Counter(event["type"] for event in events.values())
-    return {"traces": event_counts["trace-create"], "scores": event_counts["score-create"]}
+    counts = {"traces": event_counts["trace-create"], "scores": event_counts["score-create"]}
+    return counts | count_omitted_media(record, questions=True, answers=True)
 
 
 def _question_content(item: Item | None) -> str | list[dict[str, str]] | None:

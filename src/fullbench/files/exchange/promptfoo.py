@@ -13,14 +13,8 @@ from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.errors import InputError
 from fullbench.files.exchange.format_detection import FileHead, detected_by
 from fullbench.files.exchange.harness_metrics_as_marks import Measures, number_of
-from fullbench.files.exchange.import_record_builder import (
-    RecordBuilder,
-    files_in,
-    parse_conversation,
-    question_id,
-    read_json,
-    words_of,
-)
+from fullbench.files.exchange.import_record_builder import RecordBuilder, files_in, question_id, read_json, words_of
+from fullbench.files.exchange.message_parts import parse_conversation
 
 JUDGE = "promptfoo"
 _NO_ASSERTIONS = "No assertions"

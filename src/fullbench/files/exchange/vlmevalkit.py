@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 import zipfile
+from ast import literal_eval
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -13,20 +14,15 @@ from string import ascii_uppercase
 from typing import Any, NamedTuple
 
 from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
+from fullbench.core.media import Media
 from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.verdict import Fault
 from fullbench.errors import FullbenchError, InputError, require_extra
 from fullbench.files.bounded_archives import TooMuchUnpacked, copy_archive
 from fullbench.files.exchange.format_detection import FileHead, detected_by
 from fullbench.files.exchange.harness_metrics_as_marks import Measures, number_of
-from fullbench.files.exchange.import_record_builder import (
-    RecordBuilder,
-    files_in,
-    picture_of,
-    pictures_among,
-    stem_of,
-    words_of,
-)
+from fullbench.files.exchange.import_record_builder import RecordBuilder, files_in, stem_of, words_of
+from fullbench.files.exchange.message_parts import media_among, picture_of
 from fullbench.files.row_readers import read_rows
 
 _MARK_COLUMNS = ("hit", "score", "match", "eval_score")
@@ -43,6 +39,9 @@ _SUBJECT_COLUMNS = {
     "id",
     "image",
     "image_path",
+    "video",
+    "video_path",
+    "candidates",
     "question",
     "answer",
     "prediction",
@@ -152,7 +151,9 @@ class _SheetImporter:
             item = _question_item(
                 f"{benchmark}/{index}" if self.several else index, row, self.pictures.get(place), file
             )
-            if not item.pictures and benchmark not in self.tables:
+            if _names_video(row) and not item.media:
+                self.builder.leave_out("items with videos that are not next to the table, nor in a folder video there")
+            elif not item.media and benchmark not in self.tables:
                 self.builder.leave_out("pictures that the sheets do not hold: put the benchmark's .tsv next to them")
                 item = replace(item, tags={**item.tags, WITHOUT_PICTURES: f"{benchmark}.tsv, index {index}"})
             elif WITHOUT_PICTURES in item.tags:
@@ -247,16 +248,49 @@ def _question_item(name: str, row: Mapping[str, Any], image: str | None, file: P
     if "question" not in row:
         raise InputError(f"a row has no 'question'; found {', '.join(row)}; is it a file of this kind?", path=file)
     options = [f"{letter}. {row[letter]}" for letter in ascii_uppercase if row.get(letter) not in {None, ""}]
+    options = options or _candidate_lines(row.get("candidates"))
     hint = [f"Hint: {row['hint']}"] if isinstance(row.get("hint"), str) and row["hint"] else []
     words = "\n".join([*hint, words_of(row["question"]), *options])
     parts: list[Part] = [picture_of(f"data:;base64,{code}", file) for code in _base64_pictures(image)]
     tags = {name: str(row[name]) for name in ("category", "l2-category", "split") if row.get(name) is not None}
     if not image and isinstance(row.get("image_path"), str):
-        pictures, missing = pictures_among(_picture_names(row["image_path"]), file)
+        pictures, missing = media_among(_picture_names(row["image_path"]), file)
         parts.extend(pictures)
+        tags |= {WITHOUT_PICTURES: "\n".join(missing)} if missing else {}
+    if _names_video(row):
+        videos, missing = _video_of(row, file)
+        parts.extend(videos)
         tags |= {WITHOUT_PICTURES: "\n".join(missing)} if missing else {}
     answer = row.get("answer")
     return Item(name, (Turn("user", (*parts, words)),), None if answer is None else str(answer), tags=tags)
+
+
+_VIDEO_COLUMNS = ("video_path", "video")
+"""A path from the folder of the set, and the name of a video, mostly without a suffix."""
+
+
+def _names_video(row: Mapping[str, Any]) -> bool:
+    return any(words_of(row.get(name)) for name in _VIDEO_COLUMNS)
+
+
+def _video_of(row: Mapping[str, Any], file: Path) -> tuple[list[Media], list[str]]:
+    """Return the video of a row and the name of a missing one: a path, or a name here or in the folder `video`."""
+    path, name = (words_of(row.get(column)) for column in _VIDEO_COLUMNS)
+    beside = [name, f"{name}.mp4", f"video/{name}.mp4"] if name else []
+    for place in filter(None, [path.removeprefix("./"), *beside]):
+        videos, _ = media_among([place], file, "video")
+        if videos:
+            return videos, []
+    return [], [path or name]
+
+
+def _candidate_lines(cell: Any) -> list[str]:
+    """Return the options of a video set, which stores them as a list in one cell."""
+    try:
+        options = literal_eval(cell) if isinstance(cell, str) and cell.startswith("[") else cell
+    except (ValueError, SyntaxError):
+        return [str(cell)]
+    return [str(option) for option in options] if isinstance(options, list) else []
 
 
 def _base64_pictures(image: str | None) -> list[str]:
