@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from fullbench.analysis.people.corrected_leaderboards import rows_with_enough_votes
+from fullbench.analysis.people.corrected_leaderboards import select_rated_matches
 from fullbench.analysis.people.paired_verdicts_and_votes import Votes
 from fullbench.analysis.people.voted_rows_check import check_voted_rows
 from fullbench.stats.people.prediction_powered import corrected_mean
 from fullbench.stats.people.voted_versus_unvoted_row_test import differing_variables, stratified_chances
 from fullbench.stats.ratings.corrected_ratings import corrected_ratings
-from tests.stats.people.vote_worlds import SIZE, choose, make_world, truth
+from tests.stats.people.vote_worlds import SIZE, bradley_terry, choose, make_world, truth
 
 NAMES = [f"m{who}" for who in range(SIZE)]
 
@@ -31,7 +34,7 @@ def coverage(items, votes, way, kind, *, worlds, seed):
     for _ in range(worlds):
         world = make_world(rng, items, kind)
         vote, chance = choose(rng, world, votes, way)
-        if not rows_with_enough_votes(rows_of(world, vote, chance)).all():
+        if not select_rated_matches(rows_of(world, vote, chance))[0].all():
             continue
         shown += 1
         fit = corrected_ratings(
@@ -88,11 +91,74 @@ def test_few_votes_give_no_rating_and_enough_give_a_sound_one_whatever_the_judge
 def test_votes_below_ten_for_each_contestant_give_no_rating():
     rng = np.random.default_rng(2)
     world = make_world(rng, 60, "follower")
-    assert not rows_with_enough_votes(rows_of(world, choose(rng, world, 20)[0])).any()
+    assert not select_rated_matches(rows_of(world, choose(rng, world, 20)[0]))[0].any()
     vote, _ = choose(rng, world, 200)
     vote[(world.first == 3) | (world.second == 3)] = np.nan
-    is_rated = rows_with_enough_votes(rows_of(world, vote))
+    is_rated, _ = select_rated_matches(rows_of(world, vote))
     assert (is_rated == ((world.first != 3) & (world.second != 3))).all()
+
+
+def strong_world(rng, items):
+    """Return a world whose third contestant wins 19 of 20 matches, so that few votes often show it undefeated."""
+    world = make_world(rng, items, "length")
+    wins_anyway = (rng.random(len(world.item)) < 0.85) & ((world.first == 2) | (world.second == 2))
+    return replace(world, people=np.where(wins_anyway, (world.first == 2) * 1.0, world.people))
+
+
+@cache
+def strong_truth(members):
+    """Return people's ratings of some contestants, over 60,000 items."""
+    world = strong_world(np.random.default_rng(98), 60_000)
+    inside = np.isin(world.first, members) & np.isin(world.second, members)
+    places = np.searchsorted(members, world.first[inside]), np.searchsorted(members, world.second[inside])
+    return bradley_terry(*places, world.people[inside], len(members))
+
+
+def strong_coverage(items, votes, *, worlds, seed):
+    """Return the shares of ratings that hold people's own, by world, and the share of worlds that leave one out."""
+    rng, held, left_out = np.random.default_rng(seed), [], 0
+    for _ in range(worlds):
+        world = strong_world(rng, items)
+        vote, _ = choose(rng, world, votes)
+        is_rated, one_sided = select_rated_matches(rows_of(world, vote))
+        left_out += one_sided == {2}
+        if not is_rated.any():
+            continue
+        members = np.unique(np.concatenate([world.first[is_rated], world.second[is_rated]]))
+        fit = corrected_ratings(
+            np.searchsorted(members, world.first[is_rated]), np.searchsorted(members, world.second[is_rated]),
+            vote[is_rated], world.judge[is_rated], contestants=len(members), cluster=world.item[is_rated],
+        )  # fmt: skip
+        assert not fit.has_prior
+        truth_here = strong_truth(tuple(members.tolist()))
+        held.append(np.mean([
+            one.low <= truth_here[code] <= one.high
+            for code, one in zip(fit.rated_codes, fit.corrected_estimates, strict=True)
+        ]))  # fmt: skip
+    return np.array(held), left_out / worlds
+
+
+def test_undefeated_contestant_is_left_out_and_the_others_keep_their_coverage():
+    """A prior that keeps its rating finite moved all others: .62 to .78 of the intervals held then."""
+    held, left_out = strong_coverage(12, 48, worlds=60, seed=4)
+    assert 0.1 < left_out < 0.9
+    assert held.mean() + 3 * held.std() / np.sqrt(len(held)) > 0.93
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("items", "share"), [(5, 0.7), (8, 0.6), (12, 0.4), (20, 0.4), (40, 0.2)])
+def test_corrected_ratings_hold_peoples_next_to_a_strong_contestant(items, share):
+    held, _ = strong_coverage(items, int(items * 10 * share), worlds=2000, seed=items)
+    room = 2 * held.std() / np.sqrt(len(held))
+    assert held.mean() + room > (0.92 if items < 12 else 0.93)
+
+
+def test_chain_of_wins_without_a_largest_group_gives_no_rating():
+    world = make_world(np.random.default_rng(1), 30)
+    vote = (world.first < world.second) * 1.0
+    is_rated, one_sided = select_rated_matches(rows_of(world, vote))
+    assert not is_rated.any()
+    assert one_sided == set(range(SIZE))
 
 
 def share_accused(items, votes, kind, worlds, *, spread=1.0, seed=5):

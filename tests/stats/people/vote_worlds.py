@@ -91,15 +91,15 @@ def choose(rng, world, votes, way="random"):
     return vote, chance
 
 
-def bradley_terry(first, second, won):
+def bradley_terry(first, second, won, size=SIZE):
     """Ratings around 1000 by Newton's method on the log-likelihood; ties are half a win."""
-    theta = np.zeros(SIZE)
+    theta = np.zeros(size)
     for _ in range(8):
         chance = 1 / (1 + np.exp(theta[second] - theta[first]))
-        pull = np.bincount(first, won - chance, SIZE) - np.bincount(second, won - chance, SIZE)
-        weight = np.bincount(first * SIZE + second, chance * (1 - chance), SIZE**2).reshape(SIZE, SIZE)
+        pull = np.bincount(first, won - chance, size) - np.bincount(second, won - chance, size)
+        weight = np.bincount(first * size + second, chance * (1 - chance), size**2).reshape(size, size)
         weight = weight + weight.T
-        theta = theta + np.linalg.solve(np.diag(weight.sum(axis=1)) - weight + 1 / SIZE, pull)
+        theta = theta + np.linalg.solve(np.diag(weight.sum(axis=1)) - weight + 1 / size, pull)
         theta -= theta.mean()
     return 1000 + theta * 400 / np.log(10)
 

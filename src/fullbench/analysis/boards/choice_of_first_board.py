@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from fullbench.analysis.people.corrected_leaderboards import LEAST_VOTES, TOGETHER
+from fullbench.analysis.people.corrected_leaderboards import LEAST_VOTES, TOGETHER, select_rated_matches
 from fullbench.analysis.people.joined_votes import join_column_votes
 from fullbench.analysis.people.paired_verdicts_and_votes import (
     drop_visible_votes,
@@ -40,7 +40,8 @@ class FirstBoard:
 def choose_first_board(columns: Columns, *, people: str = PEOPLE, rule: VoteRule = "default") -> FirstBoard | None:
     """Return the board to show first; None without a usable verdict.
 
-    1. Corrected, if the voted pairs were drawn at random or with recorded chances, and every contestant has 10 votes.
+    1. Corrected, if the voted pairs were drawn at random or with recorded chances, and every contestant has 10 votes,
+       not all won and not all lost.
     2. People's, if every contestant has 10 votes.
     3. The judge that agrees best with people, from 10 voted pairs on.
     4. The judge with the most verdicts, with a warning.
@@ -78,8 +79,7 @@ def _board_with_votes(
     """Return the corrected or people's board if every contestant has enough votes."""
     if judges:
         votes = paired_outcomes(columns, judges, people, family, rule)
-        counts = votes.votes_by_contestant()
-        if counts and min(counts.values()) >= LEAST_VOTES and votes.selection in {"random", "designed"}:
+        if votes.selection in {"random", "designed"} and len(votes) and select_rated_matches(votes)[0].all():
             judge = judges[0] if len(judges) == 1 else str(TOGETHER)
             return FirstBoard("corrected", judge, family, Note("first-board.corrected", n=votes.vote_count))
     contestants = {

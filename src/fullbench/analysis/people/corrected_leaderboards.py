@@ -61,6 +61,7 @@ from fullbench.stats.people.prediction_powered import (
 from fullbench.stats.ratings.corrected_ratings import CorrectedRatings, corrected_ratings
 from fullbench.stats.ratings.judge_scale_and_bias_against_people import ScaleComparison
 from fullbench.stats.ratings.match_counts import MatchCounts
+from fullbench.stats.ratings.match_graph import strong_components, weak_components
 from fullbench.stats.ratings.rank_ranges import (
     Rank,
     Ranks,
@@ -344,10 +345,12 @@ def _rating_lines(
     notes: list[str],
     few_votes: dict[str, int],
 ) -> Iterator[Line]:
-    is_rated = rows_with_enough_votes(votes)
+    is_rated, one_sided = select_rated_matches(votes)
     rated_votes = votes.where(is_rated)
     rated_codes = set(np.unique(np.concatenate(rated_votes.sides)).tolist())
     few_votes |= {names[code]: n for code, n in votes.votes_by_contestant().items() if code not in rated_codes}
+    if one_sided:
+        notes.append(Note("corrected.one-sided", names=", ".join(names[code] for code in sorted(one_sided))))
     if not rated_codes:
         return
     codes, where = np.unique(np.concatenate(rated_votes.sides), return_inverse=True)
@@ -374,8 +377,6 @@ def _rating_lines(
     places = {int(codes[code]): place for place, code in enumerate(rating_fit.rated_codes)}
     people_ratings = _ratings_alone(votes.people_rows, places) if rated_votes.has_equal_chances else None
     judge_ratings = [_ratings_alone(rows, places) for rows in votes.judge_rows]
-    if rating_fit.has_prior:
-        notes.append(Note("corrected.held"))
     notes += [
         Note("corrected.held-judge", judge=judge)
         for judge, ratings in zip(judges, judge_ratings, strict=True) if ratings is None
@@ -430,17 +431,39 @@ def _estimate_of(ratings: CompleteRatings, place: int, default: Estimate) -> Est
     return ratings.estimates[place] or default
 
 
-def rows_with_enough_votes(votes: Votes) -> npt.NDArray[np.bool_]:
-    """Return a mask of the pairs of contestants with enough votes among each other."""
+def select_rated_matches(votes: Votes) -> tuple[npt.NDArray[np.bool_], set[int]]:
+    """Return a mask of the pairs whose votes bound all ratings, and the codes of one-sided contestants.
+
+    A contestant needs enough votes on pairs with the others. If it won or lost all of them, no finite rating fits, and
+    one that a prior keeps finite misses the truth in a third of simulations, for all contestants of the board.
+    """
     is_rated = np.ones(len(votes), dtype=np.bool_)
+    one_sided: set[int] = set()
     # Leaving out one contestant takes votes from the others, hence the loop.
     while is_rated.any():
-        counts = votes.where(is_rated).votes_by_contestant()
-        few = [code for code, n in counts.items() if n < LEAST_VOTES]
-        if not few:
+        rated_votes = votes.where(is_rated)
+        left_out = {code for code, n in rated_votes.votes_by_contestant().items() if n < LEAST_VOTES}
+        if not left_out:
+            left_out = _one_sided_contestants(rated_votes)
+            one_sided |= left_out
+        if not left_out:
             break
-        is_rated &= ~np.isin(votes.sides[0], few) & ~np.isin(votes.sides[1], few)
-    return is_rated
+        is_rated &= ~np.isin(votes.sides[0], list(left_out)) & ~np.isin(votes.sides[1], list(left_out))
+    return is_rated, one_sided
+
+
+def _one_sided_contestants(votes: Votes) -> set[int]:
+    """Return those linked to the others by votes, but not by wins both ways; all of them if no group is largest."""
+    codes, where = np.unique(np.concatenate(votes.sides[:2]), return_inverse=True)
+    has_vote = ~np.isnan(votes.vote)
+    first, second = where[: len(votes)][has_vote], where[len(votes) :][has_vote]
+    wins = np.zeros((len(codes), len(codes)))
+    np.add.at(wins, (first, second), votes.vote[has_vote])
+    np.add.at(wins, (second, first), 1 - votes.vote[has_vote])
+    linked = set(weak_components(wins)[0])
+    groups = [group for group in strong_components(wins) if linked.issuperset(group)]
+    has_core = len(groups[0]) > 1 and (len(groups) == 1 or len(groups[1]) < len(groups[0]))
+    return set(codes[sorted(linked.difference(groups[0] if has_core else []))].tolist())
 
 
 def _ranks_and_votes_to_decide(

@@ -9,7 +9,7 @@ covariance takes one pass over the rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -177,14 +177,18 @@ class _VotedMatches:
         fit_factor = vote_sample.vote_count / max(1, vote_sample.vote_count - self.size + 1)
         is_corrected = (worth != 0).any(axis=0)
         wide, narrow = (_widen_factor(people_spread(vote_sample.units, used), fit_factor) for used in (fits, 0))
-        rooms = [wide if has_correction else narrow for has_correction in is_corrected.tolist()]
+        rooms = _limit_freedom(
+            [wide if has_correction else narrow for has_correction in is_corrected.tolist()],
+            self._freedom(parts, mix_weights),
+        )
+        people_rooms = _limit_freedom([narrow] * self.size, self._freedom(parts[:1], np.ones((1, self.size))))
         cast = np.bincount(self.first, vote_sample.has_vote, self.size) + np.bincount(
             self.second, vote_sample.has_vote, self.size
         )
         matches_played = np.bincount(self.first, minlength=self.size) + np.bincount(self.second, minlength=self.size)
         covariance = _mixed_covariance(products, mix_weights, mix_weights)
         corrected_estimates = scale.to_estimates(here, np.diag(covariance), rooms, cast)
-        people = scale.to_estimates(alone, np.diag(products[0, 0]), [narrow] * self.size, cast, method="sandwich")
+        people = scale.to_estimates(alone, np.diag(products[0, 0]), people_rooms, cast, method="sandwich")
         by_judges, corrections, scales = [], [], []
         for place, strength in enumerate(judges, start=1 + len(gaps)):
             single = np.zeros_like(mix_weights)
@@ -228,10 +232,27 @@ class _VotedMatches:
 
     def _products(self, parts: list[_Part]) -> Floats:
         """For every two parts, a matrix of contestants: sums over clusters of the products of contributions."""
-        vote_sample, size, count = self.vote_sample, self.size, len(parts)
-        members = np.bincount(vote_sample.cluster, minlength=vote_sample.clusters)
-        loose = (members[vote_sample.cluster] == 1) & ~vote_sample.has_vote
+        size, count = self.size, len(parts)
+        loose = self._loose_rows()
         total = self._loose(parts, loose) if loose.any() else np.zeros((count, size, count, size))
+        for block in self._cluster_sums(parts, loose):
+            flat = block.reshape(len(block), count * size)
+            total += (flat.T @ flat).reshape(count, size, count, size)
+        products: Floats = np.array(
+            [[parts[i].bend @ total[i, :, j] @ parts[j].bend.T for j in range(count)] for i in range(count)]
+        )
+        return products
+
+    def _loose_rows(self) -> Bools:
+        """Return a mask of the rows without a vote that are their own cluster."""
+        cluster = self.vote_sample.cluster
+        members = np.bincount(cluster, minlength=self.vote_sample.clusters)
+        is_loose: Bools = (members[cluster] == 1) & ~self.vote_sample.has_vote
+        return is_loose
+
+    def _cluster_sums(self, parts: list[_Part], loose: Bools) -> Iterator[Floats]:
+        """Yield blocks of clusters by parts by contestants: the sums of each part's amounts, minus their means."""
+        vote_sample, size, count = self.vote_sample, self.size, len(parts)
         clustered_rows = np.flatnonzero(~loose)
         label = vote_sample.cluster[clustered_rows]
         if (np.diff(label) < 0).any():
@@ -263,12 +284,22 @@ class _VotedMatches:
                 )
             by_cluster = np.ones(end - begin)
             by_cluster[here] = factors[low:high]
-            flat = (block * by_cluster[:, None, None]).reshape(end - begin, count * size)
-            total += (flat.T @ flat).reshape(count, size, count, size)
-        products: Floats = np.array(
-            [[parts[i].bend @ total[i, :, j] @ parts[j].bend.T for j in range(count)] for i in range(count)]
-        )
-        return products
+            yield block * by_cluster[:, None, None]
+
+    def _freedom(self, parts: list[_Part], mix_weights: Floats) -> Floats:
+        """Return the degrees of freedom of each contestant's variance if few items make up most of it.
+
+        A strong contestant's rating depends on the few matches that it lost. The fourth moment of the changes with
+        each item tells how many equal items they are worth (Satterthwaite 1946), as for means.
+        """
+        second, fourth = np.zeros(self.size), np.zeros(self.size)
+        bends = np.stack([part.bend for part in parts])
+        for block in self._cluster_sums(parts, self._loose_rows()):
+            moves = np.einsum("ia,iab,cib->ca", mix_weights, bends, block, optimize=True)
+            second += (moves**2).sum(axis=0)
+            fourth += (moves**4).sum(axis=0)
+        freedom: Floats = np.maximum(1.0, 3 * second**2 / np.maximum(fourth, 1e-300) - 1)
+        return freedom
 
     def _loose(self, parts: list[_Part], loose: Bools) -> Floats:
         """The same sums over rows without a vote that are their own cluster, from cells of pairs."""
@@ -299,6 +330,10 @@ class _VotedMatches:
 
 def _widen_factor(room: tuple[float, float], factor: float) -> tuple[float, float]:
     return room[0] * factor, room[1]
+
+
+def _limit_freedom(rooms: list[tuple[float, float]], freedom: Floats) -> list[tuple[float, float]]:
+    return [(factor, min(free, float(limit))) for (factor, free), limit in zip(rooms, freedom, strict=True)]
 
 
 def _mixed_covariance(products: Floats, left: Floats, right: Floats) -> Floats:
