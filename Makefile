@@ -53,9 +53,11 @@ test: check
 	@$(RUN) dev sh scripts/test.sh
 
 test-slow:
+	@$(RUN) dev sh scripts/browser.sh
+	@$(RUN) dev sh scripts/localmodel.sh
 	@$(RUN) dev sh scripts/localtorch.sh
 	@$(RUN) dev sh scripts/localray.sh
-	@$(RUN) dev pytest -m slow --timeout 3600 tests
+	@$(RUN) dev sh scripts/test.sh -m slow --timeout 3600 --workers 2
 
 bench:
 	@$(RUN) dev python -m scripts.bench

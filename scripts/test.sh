@@ -1,5 +1,5 @@
 #!/bin/sh
-# The quick tests, all of them. Every commit of a ledger waits for the disk, tens of thousands of times in all: where
+# The quick tests, all of them; other tests if options say so. Every commit of a ledger waits for the disk, tens of thousands of times in all: where
 # memory has room to spare, the tests' folders are there. A process that is killed loses no more there than on a disk.
 set -e
 on_shm() { df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { gigabytes = int($4 / 1048576) } END { print gigabytes + 0 }'; }
