@@ -26,7 +26,9 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SHELL = frozenset("|&;<>$*?`~")
-"""Letters that only a shell understands; in quotes they are plain, but then a shell does no harm."""
+"""Letters that only a shell understands, unless they are quoted."""
+QUOTED = re.compile(r"""'[^']*'|"[^"$`\\]*\"""")
+INTO_FILE = re.compile(r" > (\S+)$")
 
 
 def blocks(page: Path) -> list[tuple[str, str, int]]:
@@ -62,7 +64,12 @@ def console(body: str, where: str) -> None:
         code = int(m[1]) if (m := re.search(r"# exit (\d+)", command)) else 0
         if command.startswith(("make ", "pip ", "export ")):
             continue  # what sets up a machine is tried in a fresh clone, not here
-        ended, printed = ran(command, in_a_shell=where.startswith("README") or bool(SHELL & set(command)))
+        into_file = INTO_FILE.search(command)
+        unquoted = QUOTED.sub("", INTO_FILE.sub("", command))
+        if where.startswith("README") or SHELL & set(unquoted):
+            ended, printed = ran(command, in_a_shell=True)
+        else:
+            ended, printed = ran(INTO_FILE.sub("", command), into_file=into_file[1] if into_file else "")
         assert ended == code, f"{where}: {command}\n{printed}"
         if wanted.strip():
             same = doctest.OutputChecker().check_output(
@@ -71,13 +78,17 @@ def console(body: str, where: str) -> None:
             assert same, f"{where}: {command}\n--- printed\n{printed}\n--- wanted\n{wanted}"
 
 
-def ran(command: str, *, in_a_shell: bool) -> tuple[int, str]:
-    """How a command ended, and what it printed."""
+def ran(command: str, *, in_a_shell: bool = False, into_file: str = "") -> tuple[int, str]:
+    """How a command ended, and what it printed on the screen."""
     words = shlex.split(command, comments=True)
     if in_a_shell or words[0] != "fullbench":
+        command += f" > {into_file}" if into_file else ""
         done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=240)
         return done.returncode, done.stdout + done.stderr
     ended, printed = call(*words[1:])
+    if into_file:
+        Path(into_file).write_text(printed.stdout, encoding="utf-8")
+        return ended, printed.stderr
     return ended, printed.stdout + printed.stderr
 
 
