@@ -1,7 +1,8 @@
 """Preprocessing of whole batches of pictures as an image processor does it, and JPEG decoding on the GPU.
 
-Pillow decodes too slowly for a large score model; the GPU's JPEG decoder keeps up. Its pixels differ from Pillow's by
-rounding, so a judge that uses it has another name.
+Pillow decodes too slowly for a large score model; the GPU's JPEG decoder keeps up. It interpolates reduced colours
+(4:2:0) otherwise than Pillow does, by 7 of 255 levels in the mean for a colourful texture, and pictures are then
+resized without rounding to whole levels. So a judge that uses it has another name.
 """
 
 from __future__ import annotations

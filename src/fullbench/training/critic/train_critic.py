@@ -120,7 +120,7 @@ class Training:
     def _train_deep(self) -> bool:
         from fullbench.training.critic.fit.base_models import base_model, check_machine
 
-        half = check_machine(self.settings)
+        half = check_machine(self.settings, self.device)
         if not self.base:
             raise InputError("a critic of this kind begins with a model: give --base FOLDER or HUB_NAME")
         processes = Processes.join(self.device)

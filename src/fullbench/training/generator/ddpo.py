@@ -20,6 +20,7 @@ import torch
 from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.training.generator import checkpoints
 from fullbench.training.generator.judge_preference_tuning_methods import StepCallback, Tunable, TuningSettings
+from fullbench.training.gpu_attention_and_gradient_checks import avoid_cudnn_attention, refuse_lost_gradients
 
 FRESH_NOISE_SHARE = 0.7
 """Share of fresh noise in every step: less explores too little, more blurs drawings of few steps."""
@@ -82,6 +83,7 @@ def train_policy(
 
 class _Policy:
     def __init__(self, generator: Tunable, prompts: Sequence[str], samples: int, settings: TuningSettings) -> None:
+        avoid_cudnn_attention(generator.device)
         self.generator, self.prompts, self.samples, self.settings = generator, prompts, samples, settings
         self.weights = [weight for weight in generator.trained_network.parameters() if weight.requires_grad]
         self.optimizer = torch.optim.AdamW(self.weights, lr=settings.lr, weight_decay=0.0)
@@ -175,7 +177,8 @@ class _Policy:
             loss = torch.maximum(-advantages * ratio, -advantages * clipped_ratio).mean() / len(random_steps)
             loss.backward()
             total += float(loss.detach())
-        torch.nn.utils.clip_grad_norm_(self.weights, self.settings.clip)
+        norm = torch.nn.utils.clip_grad_norm_(self.weights, self.settings.clip)
+        refuse_lost_gradients(norm, len(self.policy_result.losses) + 1)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         return total

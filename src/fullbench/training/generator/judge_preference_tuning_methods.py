@@ -21,6 +21,7 @@ import torch
 from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.errors import InputError
 from fullbench.training.generator import checkpoints
+from fullbench.training.gpu_attention_and_gradient_checks import avoid_cudnn_attention, refuse_lost_gradients
 
 TuningMethod = Literal["best", "weighted", "dpo", "ddpo"]
 
@@ -199,6 +200,7 @@ class _Run:
     def __init__(self, generator: Tunable, base: Tunable, feedback: Feedback, settings: TuningSettings) -> None:
         self.generator, self.base, self.feedback, self.settings = generator, base, feedback, settings
         device = generator.device
+        avoid_cudnn_attention(device)
         self.weights = [weight for weight in generator.trained_network.parameters() if weight.requires_grad]
         use_fused = device.startswith("cuda")
         self.optimizer = torch.optim.AdamW(self.weights, lr=settings.lr, weight_decay=0.0, fused=use_fused)
@@ -217,7 +219,7 @@ class _Run:
             cosine_factor = 0.5 * (1 + math.cos(math.pi * self.step / self.steps))
             group["lr"] = settings.lr * cosine_factor * min(1.0, (self.step + 1) / (settings.warmup + 1))
         loss = self._backward()
-        torch.nn.utils.clip_grad_norm_(self.weights, settings.clip)
+        refuse_lost_gradients(torch.nn.utils.clip_grad_norm_(self.weights, settings.clip), self.step + 1)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         if self.means:

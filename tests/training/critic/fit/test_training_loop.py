@@ -174,7 +174,20 @@ def test_adapters_learn_and_are_merged_into_a_model_that_loads_without_them(base
     out = tmp_path / "c"
     cli(
         *taught(
-            base, tmp_path, "--epochs", "15", "--lr", "2e-2", "--lora", "4", "--pack", "--no-eval", "--out", str(out)
+            base,
+            tmp_path,
+            "--epochs",
+            "15",
+            "--lr",
+            "2e-2",
+            "--lora",
+            "4",
+            "--pack",
+            "--no-eval",
+            "--out",
+            str(out),
+            "--device",
+            "cpu",
         )
     )
     told = losses(out)
@@ -185,6 +198,26 @@ def test_adapters_learn_and_are_merged_into_a_model_that_loads_without_them(base
     assert changed
     assert all("proj" in name for name in changed)
     assert (out / "model" / "adapter" / "adapter_model.safetensors").exists()
+
+
+def test_training_ends_with_a_sentence_if_gradients_are_lost(base, tmp_path):
+    told = cli(
+        *taught(base, tmp_path, "--epochs", "9", "--lr", "1e30", "--no-eval", "--out", str(tmp_path / "c")), code=2
+    )
+    assert "are not finite" in told.stderr
+    assert "lower --lr" in told.stderr
+    assert not (tmp_path / "c" / "model").exists()
+
+
+def test_a_gpu_that_is_not_used_changes_no_arithmetic(monkeypatch):
+    """With --device cpu on a machine that has a GPU, numbers are those of a machine without one."""
+    from fullbench.training.critic.fit.base_models import check_machine
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: True)
+    assert [check_machine(Settings(), device) for device in ("auto", "cuda:0", "cpu")] == [True, True, False]
+    with pytest.raises(InputError, match="bfloat16 needs a GPU"):
+        check_machine(Settings(precision="bfloat16"), "cpu")
 
 
 def cli(*words: str, code: int = 0, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:

@@ -34,11 +34,13 @@ class Trainee:
         part.rename(folder)
 
 
-def check_machine(settings: Settings) -> bool:
+def check_machine(settings: Settings, device: str) -> bool:
     """Return True for half-precision arithmetic; raise if bfloat16 is requested without a suitable GPU."""
     with require_extra("training a critic", "train"):
         import torch
-    has_bfloat16 = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
+    # A machine may have a GPU that is not used (`--device cpu`).
+    may_use_gpu = device == "auto" or device.startswith("cuda")
+    has_bfloat16 = may_use_gpu and torch.cuda.is_available() and torch.cuda.is_bf16_supported()
     if settings.precision == "bfloat16" and not has_bfloat16:
         raise InputError("bfloat16 needs a GPU that has it, and none was found; say --precision float32")
     return has_bfloat16 and settings.precision != "float32"
@@ -49,7 +51,7 @@ def base_model(source: str, settings: Settings, device: str, *, chat_template: s
     import torch
 
     torch.manual_seed(settings.seed)  # a new head is drawn while the model is loaded
-    half = bool(settings.lora) and check_machine(settings)
+    half = bool(settings.lora) and device.startswith("cuda") and check_machine(settings, device)
     kind = "AutoModelForSequenceClassification" if settings.kind == "scalar" else "AutoModelForCausalLM"
     model_options: dict[str, Any] = {"num_labels": 1} if settings.kind == "scalar" else {}
     model, tokenizer = load_pretrained(source, kind, "bfloat16" if half else "float32", **model_options)

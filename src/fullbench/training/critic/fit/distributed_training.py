@@ -12,6 +12,7 @@ from typing import Any
 
 from fullbench.errors import InputError
 from fullbench.models.local.transformers_model import refuse_missing_gpu
+from fullbench.training.gpu_attention_and_gradient_checks import avoid_cudnn_attention
 
 
 @dataclass(frozen=True)
@@ -31,11 +32,18 @@ class Processes:
         has_gpu = torch.cuda.is_available()
         refuse_missing_gpu(device, "critic train")
         if device == "cuda" or (device == "auto" and has_gpu):  # each process of a machine has a GPU of its own
-            device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
+            local_rank = int(os.environ.get("LOCAL_RANK", "0"))
+            if local_rank >= torch.cuda.device_count():
+                raise InputError(
+                    f"each process needs a GPU of its own, and torch finds {torch.cuda.device_count()} here; start "
+                    "fewer processes, or give --device cpu"
+                )
+            device = f"cuda:{local_rank}"
         elif device == "auto":
             device = "cpu"
         if device.startswith("cuda"):
             torch.cuda.set_device(device)
+            avoid_cudnn_attention(device)
         if world > 1 and not torch.distributed.is_initialized():
             torch.distributed.init_process_group("nccl" if device.startswith("cuda") else "gloo")
         return cls(rank, world, device)

@@ -19,9 +19,17 @@ CHUNK = 1024
 """Positions whose logits are held at once: 0.6 GB in single precision for 150,000 words."""
 BLOCK = 128
 """Block size of flex attention; rows are padded to whole blocks."""
+SMALLEST_HEAD = 16
+"""Fewest dimensions of a head that flex attention's kernel for GPUs takes."""
 
 _plain_heads: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 _compiled_models: WeakSet[Any] = WeakSet()
+
+
+def attention_head_width(model: Any) -> int:
+    """Return the number of dimensions of one attention head."""
+    config = model.config.get_text_config()
+    return int(getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads)
 
 
 def compile_layers(model: Any) -> None:

@@ -12,13 +12,15 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from fullbench.errors import InputError
 from fullbench.training.critic.data.encoding import Example, count_steps, micro_batches, row_width, step_indices
 from fullbench.training.critic.data.tensors import collate_batch
 from fullbench.training.critic.fit.checkpoints import LossRow, RunFolder
 from fullbench.training.critic.fit.distributed_training import Processes, gather_state, is_sharded, restore_state
-from fullbench.training.critic.fit.forward import BLOCK, compile_layers
+from fullbench.training.critic.fit.forward import BLOCK, SMALLEST_HEAD, attention_head_width, compile_layers
 from fullbench.training.critic.fit.objectives import Objective
 from fullbench.training.critic.training_settings import Settings
+from fullbench.training.gpu_attention_and_gradient_checks import refuse_lost_gradients
 
 
 def never_stop() -> bool:
@@ -72,6 +74,13 @@ class Loop:
         cuda = self.processes.device.startswith("cuda")
         tokens = sum(example.tokens for example in self.examples)
         if self.settings.should_compile(cuda, round(self.settings.epochs * tokens)):
+            if cuda and (head_width := attention_head_width(self.model)) < SMALLEST_HEAD:
+                if self.settings.compile == "auto":
+                    return
+                raise InputError(
+                    f"compiled layers need attention heads of {SMALLEST_HEAD} or more dimensions, and this base model "
+                    f"has {head_width}; leave out --compile always"
+                )
             width = row_width(self.examples, self.settings)
             self.width = -(-width // BLOCK) * BLOCK
             compile_layers(self.model)
@@ -120,7 +129,8 @@ class Loop:
             (part * self.processes.world if self.is_sharded else part).backward()
             loss += part.detach()
         self.processes.sum_tensors([loss] if self.is_sharded else [loss, *self._gradients()])
-        torch.nn.utils.clip_grad_norm_(self.parameters, self.settings.clip)
+        norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.settings.clip)
+        refuse_lost_gradients(norm, step + 1)
         for group in self.optimizer.param_groups:
             group["lr"] = self.settings.rate(step, self.steps)
         self.optimizer.step()
