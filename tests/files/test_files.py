@@ -234,6 +234,21 @@ def test_bad_rows_are_one_sentence_with_file_and_line(tmp_path, file, content, l
     assert "\n" not in str(caught.value)
 
 
+def test_a_row_with_turns_keeps_its_pictures_and_its_question(tmp_path):
+    (tmp_path / "a.png").write_bytes(png(3))
+    earlier = [{"role": "user", "parts": ["图里有什么？"]}, {"role": "assistant", "parts": ["一个盒子。"]}]
+    path = tmp_path / "items.jsonl"
+    path.write_text(json.dumps({"id": "d", "turns": earlier, "pictures": ["a.png"], "question": "什么颜色？"}))
+    (item,) = read_items(path)
+    assert [turn.role for turn in item.turns] == ["user", "assistant", "user"]
+    assert [picture.data() for picture in item.turns[0].pictures] == [png(3)]
+    assert (item.turns[0].text, item.turns[2].text) == ("图里有什么？", "什么颜色？")
+    typed = [{"role": "user", "parts": [{"picture": "a.png"}, "What?"]}]
+    path.write_text(json.dumps({"id": "d", "turns": typed, "pictures": ["a.png"]}))
+    with pytest.raises(InputError, match="give each picture once"):
+        list(read_items(path))
+
+
 BAD_NOUNS = [
     (read_items, '{"question": "q"}', "'id' is missing"),
     (read_items, '{"id": "a"}', "no 'question'"),
@@ -244,6 +259,8 @@ BAD_NOUNS = [
     (read_items, '{"id": "a", "question": "q", "image": "http://x/y.png"}', "is a web address"),
     (read_items, '{"id": "a", "turns": [{"role": "judge", "parts": ["x"]}]}', "role"),
     (read_items, '{"id": "a", "question": "q", "tags": [1]}', "mapping"),
+    (read_items, '{"id": "a", "question": "q", "turns": [{"role": "user", "parts": ["x"]}]}', "leave out one"),
+    (read_items, '{"id": "a", "image": "words.png", "turns": [{"role": "user", "parts": ["x"]}]}', "not a picture"),
     (read_items, '{"id": "a\\ud800", "question": "q"}', "half a character"),
     (read_responses, '{"item": "a", "text": "x"}', "'contestant' is missing"),
     (read_responses, '{"item": "a", "model": "m"}', "no 'text'"),

@@ -211,6 +211,8 @@ def item_of(fields: Fields, question: str | None) -> Item:
         conversation: tuple[Turn, ...] = (Turn("user", (*media, question_text)),)
     else:
         conversation, missing = _parse_turns(fields, turns)
+        conversation, more_missing = _add_question_and_media(fields, conversation)
+        missing += more_missing
     reference = _parse_reference(fields, Item(name, conversation))
     captions = tuple(fields.texts("captions"))
     tags = fields.tags()  # the columns that were not read before
@@ -244,6 +246,24 @@ def _parse_turns(fields: Fields, turns: Any) -> tuple[tuple[Turn, ...], list[str
         parsed_turns.append(Turn(turn["role"], parts))
         missing += missing_names
     return tuple(parsed_turns), missing
+
+
+def _add_question_and_media(fields: Fields, turns: tuple[Turn, ...]) -> tuple[tuple[Turn, ...], list[str]]:
+    """Return the turns of an item with its other columns: pictures come first, a question is the last turn."""
+    media, missing = media_of(fields)
+    if media or missing:
+        if any(not isinstance(part, str) for turn in turns for part in turn.parts):
+            raise fields.error("'turns' have pictures, and so has the row; give each picture once, in its turn")
+        first = next((place for place, turn in enumerate(turns) if turn.role == "user"), None)
+        if first is None:
+            raise fields.error("the row has pictures, and none of its 'turns' has the role user")
+        turns = (*turns[:first], replace(turns[first], parts=(*media, *turns[first].parts)), *turns[first + 1 :])
+    question = fields.text("question") if fields.has("question") else None
+    if question and question not in {turn.text for turn in turns}:
+        if turns[-1].role == "user":
+            raise fields.error("'turns' end with a user turn, and 'question' is another text; leave out one of the two")
+        turns = (*turns, Turn("user", (question,)))
+    return turns, missing
 
 
 def read_responses(

@@ -59,8 +59,16 @@ def _contestant_names(table: Table) -> list[Cell]:
 
 
 def _matching_names(key: str, names: Iterable[str]) -> list[str]:
-    name_list = list(names)
-    return [key] if key in name_list else [name for name in name_list if name.startswith(key)]
+    """Return the names that begin with a key; only the plain one of a contestant and its variants.
+
+    >>> _matching_names("m", ["m@host", "m@host without image"])
+    ['m@host']
+    >>> _matching_names("m", ["m-big@host", "m-small@host"])
+    ['m-big@host', 'm-small@host']
+    """
+    matching = sorted((name for name in names if name.startswith(key)), key=len)
+    has_plain_name = matching and all(name.startswith(matching[0]) for name in matching)
+    return matching[:1] if has_plain_name else matching
 
 
 def _add_fact_columns(table: Table, about: ContestantFacts, names: Iterable[str], extra_notes: Sequence[Note]) -> Table:
