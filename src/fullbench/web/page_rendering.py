@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Callable, Mapping
 from functools import cache, partial
@@ -15,6 +16,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from itsdangerous import BadSignature, URLSafeSerializer
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from fullbench.picture_flattening_and_orientation import picture_size
 from fullbench.reports.html_page import SHARED_FILES
@@ -29,6 +31,8 @@ from fullbench.web.text_diff import MOST_WORDS, mark_differences
 from fullbench.web.words import LANGUAGES, Language, key, preferred_language, translate_sentence
 
 FOLDER = Path(__file__).parent
+# A longer name may be wider than a phone.
+_HYPHENATED = re.compile(r"(\b[\w.]+(?:-[\w.]+)+\b)(?<![\w.-]{28})")
 LANGUAGE = "fullbench_language"
 FLASH = "fullbench_flash"
 # The longest that browsers keep a file whose address has its digest.
@@ -65,6 +69,7 @@ def template_environment() -> Environment:
     templates.globals.update(word=display_label, differing=mark_differences, most_words=MOST_WORDS)
     templates.filters["when"] = format_time
     templates.filters.update(prose=render_prose, marked_up=is_marked_up)
+    templates.filters["unbroken"] = keep_names_unbroken
     templates.filters["quoted"] = partial(quote, safe="")
     return templates
 
@@ -77,6 +82,18 @@ def display_label(text: str, labels: Mapping[str, str], t: Callable[[str], str])
     ('All in all', 'TASK', 'none')
     """
     return labels.get(text) or (t(text) if text in OUR_WORDS else text)
+
+
+def keep_names_unbroken(text: str) -> Markup:
+    """Return a sentence as HTML in which no name such as `gpt-4o` is broken at its hyphen.
+
+    >>> keep_names_unbroken("gpt-4o leads & wins")
+    Markup('<span class="nb">gpt-4o</span> leads &amp; wins')
+    """
+    parts = _HYPHENATED.split(str(text))
+    return Markup("").join(
+        Markup('<span class="nb">{}</span>').format(part) if place % 2 else part for place, part in enumerate(parts)
+    )
 
 
 def format_time(seconds: float | None) -> str:

@@ -41,6 +41,7 @@ def random_ledger(seed: int) -> Made:
 
 
 def numbers_of(html: str) -> str:
+    html = re.sub(r'<span class="nb">(.*?)</span>', r"\1", html)  # names that are not broken at their hyphens
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
 
 

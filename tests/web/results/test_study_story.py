@@ -59,19 +59,24 @@ def test_every_leaderboard_is_a_row_with_those_who_may_be_first_on_it(site):
     page = site.get("/").text
     section = re.search(r'<section class="boards">.*?</section>', page, re.DOTALL)[0]
     rows = re.findall(r"<tr><th scope=\"row\".*?</tr>", section, re.DOTALL)
-    assert words(rows[0]).startswith("People's votes overall"), "people come first"
+    assert words(rows[0]).startswith("People's votes"), "people come first"
     every = [verdict for _, ruled in making.verdicts(count=COUNT) for verdict in ruled]
     listed = 0
-    for row in rows:
-        title, board = re.search(r'href="(/boards/[^"]+)" title="([^"]+)"', row).groups()[::-1]
-        judge = html.unescape(title)
-        criterion = "style" if "> style<" in row or ">style<" in row else "overall"
+    of_boards = [
+        (html.unescape(re.search(r'title="([^"]*)"', row)[1]), html.unescape(criterion), cell)
+        for row in rows
+        for criterion, cell in re.findall(r'<td class="words" data-label="([^"]*)">(.*?)</td>', row, re.DOTALL)
+        if "/boards/" in cell
+    ]
+    assert {criterion for _, criterion, _ in of_boards} == {"overall", "style"}
+    for judge, criterion, row in of_boards:
+        board = re.search(r'href="(/boards/[^"]+)"', row)[1]
         given = sum(
             (verdict.judge == judge or (judge == "human" and verdict.judge.startswith("human:")))
             and verdict.criterion == criterion
             for verdict in every
         )
-        assert f">{given:,}</a></td></tr>" in row
+        assert f">{given:,} verdicts</a>" in row
         leaders = re.search(r'<table class="figures leaders">.*?</table>', site.get(board).text, re.DOTALL)[0]
         body = leaders.partition("<tbody>")[2]
         ranked = [
@@ -85,7 +90,7 @@ def test_every_leaderboard_is_a_row_with_those_who_may_be_first_on_it(site):
             assert [words(name) for name in re.findall(r'class="whose">(.*?)</span>', row)] == first[:3]
             listed += 1
     assert listed > 1
-    assert len(rows) == 4 + 3, "overall by everybody, style by judges"
+    assert len(of_boards) == 4 + 3, "overall by everybody, style by judges"
 
 
 def share(judge: str, name: str, task: str) -> float:

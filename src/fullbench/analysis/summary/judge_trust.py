@@ -63,10 +63,22 @@ def is_baseline(judge: str) -> bool:
     >>> is_baseline("chance?seed=7"), is_baseline("length"), is_baseline("gpt-4o")
     (True, True, False)
     """
-    head = judge
+    return _bare_name(judge) in _BASELINES
+
+
+def is_rule(judge: str) -> bool:
+    """Return True for a baseline that applies a simple rule: all but the planted `truth`.
+
+    >>> is_rule("length"), is_rule("truth")
+    (True, False)
+    """
+    return _bare_name(judge) in _BASELINES - {"truth"}
+
+
+def _bare_name(judge: str) -> str:
     for mark in "?@+#":
-        head = head.partition(mark)[0]
-    return head in _BASELINES
+        judge = judge.partition(mark)[0]
+    return judge
 
 
 def baselines_last(judges: Sequence[str]) -> list[str]:

@@ -9,7 +9,14 @@ from functools import reduce
 import numpy as np
 
 from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL, scope_suffix
-from fullbench.analysis.summary.judge_trust import TRUST_WORDS, Trust, is_baseline, judge_trusts, trust_note
+from fullbench.analysis.summary.judge_trust import (
+    TRUST_WORDS,
+    Trust,
+    is_baseline,
+    is_rule,
+    judge_trusts,
+    trust_note,
+)
 from fullbench.analysis.summary.leading_contestants_in_tiers import Leaders, leading_contestants
 from fullbench.analysis.views.view_verdict_helpers import waiting_mask
 from fullbench.columns.verdict_columns import Columns
@@ -221,7 +228,7 @@ def _lead_phrase(leaders: Leaders, scope: str, *, is_only: bool, said: set[str])
     by: str = {
         "people": Note("summary.by-people"),
         "corrected": Note("summary.by-corrected"),
-        "judge": Note("summary.by-judge", judge=board.judge),
+        "judge": Note("summary.by-baseline" if is_rule(board.judge) else "summary.by-judge", judge=board.judge),
     }[board.kind]
     by = "" if by in said else by
     said.add(by)
@@ -260,7 +267,7 @@ def trust_text(trusts: Sequence[Trust]) -> str:
         names = list(dict.fromkeys(one.judge for one in of_word))
         reasons = list(dict.fromkeys(one.why for one in of_word))
         if len(reasons) > 1:  # say at least what all have in common
-            reasons = list(dict.fromkeys(one.reasons[0] if one.reasons else "" for one in of_word))
+            reasons = _shared_reasons(of_word)
         if len(names) == len(judges) and len(names) > _MOST_NAMES:
             n = len(names)
             text: str = (
@@ -271,10 +278,21 @@ def trust_text(trusts: Sequence[Trust]) -> str:
         criteria = list(dict.fromkeys(one.criterion for one in of_word))
         if "criterion" in split and len(criteria) < len({one.criterion for one in trusts}):
             text = Note("summary.on-criteria", names=text, criteria=join_names([*map(_short_criterion, criteria)]))
-        if len(reasons) == 1 and reasons[0]:
-            text = Note("summary.with-reason", names=text, why=reasons[0])
+        if reasons and all(reasons):
+            text = Note("summary.with-reason", names=text, why=join_notes(reasons))
         parts.append(Note("summary.word", word=trust_note(word), names=text))
     return join_notes(parts)
+
+
+def _shared_reasons(trusts: Sequence[Trust]) -> list[str]:
+    """Return the first reasons that hold for every judge, one or two for different criteria; empty if judges differ."""
+    by_judge: dict[str, set[str]] = {}
+    for one in trusts:
+        by_judge.setdefault(one.judge, set()).add(one.reasons[0] if one.reasons else "")
+    shared = next(iter(by_judge.values()))
+    if len(shared) > 2 or any(reasons != shared for reasons in by_judge.values()):
+        return []
+    return list(dict.fromkeys(one.reasons[0] if one.reasons else "" for one in trusts))
 
 
 def _count_items(count: int) -> Note:

@@ -53,6 +53,7 @@ from fullbench.web.results.pages.tables_and_charts_for_templates import (
     chart_of,
     count_in_words,
     group_by_tab,
+    leading_sentence,
     translate_linked_table,
     with_cards,
 )
@@ -307,10 +308,7 @@ class Views:
         body = self._bodies.get(
             (name, stamp, language, self.names.stamp), lambda: self._body(connection, board, language)
         )
-        all_headings = sorted(
-            board_store.board_headings(connection, board.study),
-            key=_people_first,
-        )
+        all_headings = sorted(board_store.board_headings(connection, board.study), key=_people_first)
         link = Filter(study=_study_link(connection, board.study), judge=board.judge, criterion=board.criterion)
         return {
             **self.common(connection, "boards", board.study),
@@ -319,6 +317,7 @@ class Views:
             "criteria": [heading for heading in all_headings if heading.judge == board.judge],
             "judges": [heading for heading in all_headings if heading.criterion == board.criterion],
             "link": link,
+            "leads": leading_sentence(self.names.tables(board.tables)),
             "closed": _panel_closed_at(connection, board.judge),
         }
 
@@ -475,7 +474,7 @@ class Views:
             "judged": [
                 (judge, criterion, translate_sentence(language, words)) for judge, criterion, words in sentences
             ],
-            "met_by_people": has_votes,
+            "met_by_people": {row.criterion for row in standings if row.has_votes},
             "all_judges": [n for n in names if not is_person(n) and not is_panel(n) and n not in ranked_judges],
             "trusts": trust_groups(stored_summary, shown_summary),
             "trust_sentence": next(iter(sentences_of(shown_summary)[1:2]), "") if len(shown_summary) > 1 else "",

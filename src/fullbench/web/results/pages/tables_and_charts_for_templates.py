@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fullbench.analysis.summary.leading_contestants_in_tiers import parse_rank, tiers_of_ranks
+from fullbench.analysis.summary.study_summary import leaders_note
 from fullbench.core.estimate import Estimate
 from fullbench.core.json_digests_and_cached_properties import once
 from fullbench.core.table import Cell, Column, Table
+from fullbench.core.translatable_note import Note
 from fullbench.reports import translated_tables as tables
 from fullbench.reports.charts import chart_specification_and_rendering
 from fullbench.reports.table_cell_bars_and_sort_values import (
@@ -104,6 +106,20 @@ class Sheet:
     def visible(self) -> int:
         """Return the number of columns shown by default."""
         return len(self.heads) + min(TAGS_SHOWN, len(self.tag_heads))
+
+    @property
+    def aside(self) -> frozenset[int]:
+        """Return the columns of a leaderboard that the choice of columns shows: the marginal rank, and a count of 0."""
+        columns = self.linked_table.table.typed_columns
+        return frozenset(
+            place
+            for place, column in enumerate(columns)
+            if self.leading
+            and (
+                column.key == "rank alone"
+                or (column.key == "unusable" and not any(row[place] for row in self.linked_table.table.rows))
+            )
+        )
 
     @property
     def leading(self) -> bool:
@@ -262,6 +278,20 @@ def build_sheet(
     if not page_sheet.leading or len(few) == len(page_sheet.rows):
         return page_sheet
     return replace(page_sheet, rows=[*(row for row in page_sheet.rows if row not in few), *few], few=len(few))
+
+
+def leading_sentence(linked_tables: Sequence[LinkedTable]) -> tuple[Note | None, int]:
+    """Return who leads by the first leaderboard of these tables, and its number of tiers."""
+    table = next((one.table for one in linked_tables if one.table.name.startswith("leaderboard")), None)
+    if table is None or len(table.rows) < 2:
+        return None, 0
+    ranked = [(str(row[1]), parse_rank(str(row[0]))) for row in table.rows if str(row[0])[:1].isdigit()]
+    tiers = tiers_of_ranks([rank for _, rank in ranked])
+    count = max((tier for tier in tiers if tier), default=0)
+    if count == 1 and len(ranked) > 1:
+        return Note("summary.leads", text=Note("summary.no-difference", n=len(ranked), by="")), count
+    first = [name for (name, _), tier in zip(ranked, tiers, strict=True) if tier == 1]
+    return (Note("summary.leads", text=leaders_note(first, "")) if first else None), count
 
 
 def group_by_tab(sheets: Sequence[Sheet]) -> list[tuple[str, list[Sheet]]]:
