@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from fullbench.core.item import Item
 from fullbench.core.model_call import Call, Usage
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
-from fullbench.core.verdict import ReplyReading, Verdict
+from fullbench.core.verdict import Failure, ReplyReading, Verdict
 from fullbench.errors import InputError, LedgerError
 from fullbench.ledger.ledger import Ledger
 from fullbench.parsing import READER
@@ -216,6 +217,25 @@ def test_a_picture_leaves_with_what_shows_it(crowded):
         assert {said.contestant for said in ledger.responses()} == {"a"}
         assert len(ledger.record(study="two")) == 2
         assert {item.id for item in ledger.items()} == {"item-0", "item-1", "item-2"}
+
+
+def test_an_item_leaves_with_the_calls_of_its_contestants(crowded):
+    with Ledger(crowded, study="two") as ledger:
+        gone = Response("item-2", "talker", ("it is red",))
+        turns = (Call("t1", "which item?", prompt="p1"), Call("t2", "it is red", prompt="p2", reasoning="a red barn"))
+        ledger.add_response(pictured(2).item, gone, prompt="p2", exchanges=turns)
+        failure = Failure(
+            pictured(2).item.key, "talker", 0, "no reply", exchanges=(Call("f", "half a barn", prompt="p3"),)
+        )
+        ledger.add_response(pictured(2).item, failure)
+        kept = (Call("k1", "blue or", prompt="p4"), Call("k2", "it is blue", prompt="p5"))
+        stays = Response("item-1", "talker", ("blue or", "it is blue"))
+        ledger.add_response(pictured(1).item, stays, prompt="p5", exchanges=kept)
+    assert b"barn" in whole(Ledger(crowded, read_only=True))
+    with copied(crowded, "two") as ledger:
+        assert not [text for text in (b"barn", b"which item?", b"it is red") if text in whole(ledger)]
+        calls = sqlite3.connect(ledger.path).execute("SELECT id FROM calls WHERE name = 'talker'").fetchall()
+        assert {name for (name,) in calls} == {"k1", "k2"}
 
 
 def test_a_rater_leaves_with_what_they_wrote(crowded):

@@ -65,7 +65,7 @@ class LedgerCopy:
     def run(self) -> Iterator[CopyCounts]:
         """Copy, and yield the counts of the current table after every step."""
         if self.source.place == self.target.place:
-            raise LedgerError(f"{self.source.place}: a ledger is not copied onto itself")
+            raise LedgerError(f"{self.source.place}: a ledger cannot be copied onto itself; choose another target")
         with self.source.reader() as reader:
             if self.without:
                 self._excluded_rows = ExcludedRows.from_names(reader, self.source.place, self.without)
@@ -185,7 +185,7 @@ class ExcludedRows:
             value = bare_name if colon and kind in KINDS else name
             if len(kinds) > 1:
                 ways = " or ".join(f"{kind}:{name}" for kind in kinds)
-                raise LedgerError(f"{place}: {name!r} is the name of several things; say which one: {ways}")
+                raise LedgerError(f"{place}: {name!r} is the name of several things; choose one: {ways}")
             if not kinds or value not in existing_names[kinds[0]]:
                 raise LedgerError(
                     f"{place}: there is no study, picture or rater {value!r} to leave out; name one as study:NAME, "
@@ -227,6 +227,8 @@ class ExcludedRows:
             if item in self.items or self.responses.intersection(orjson.loads(response_keys)):
                 self.cases.add(key)
         self._exclude_texts(reader)
+        if self.items or self.responses:
+            self._exclude_contestant_calls(reader)
 
     def _exclusive_cases(self, reader: Connection) -> set[str]:
         if not self.studies:
@@ -270,6 +272,23 @@ class ExcludedRows:
             else:
                 kept_calls.update(calls)
         self.calls -= kept_calls
+
+    def _exclude_contestant_calls(self, reader: Connection) -> None:
+        """Leave out contestants' calls unless they belong to a response that is copied.
+
+        A response names only the prompt of its last call. Earlier turns of a dialogue are found by their texts. Calls
+        of failed answers belong to no response, so they are left out too: they may contain an excluded item.
+        """
+        kept: set[tuple[str, str]] = set()
+        for key, contestant, prompt, body in reader.stream("SELECT key, contestant, prompt, body FROM responses"):
+            if key not in self.responses:
+                texts = (part for part in row_conversion.load_json(body) if isinstance(part, str))
+                kept.update((contestant, text) for text in (prompt, *texts) if text)
+        for call, name, prompt, text in reader.stream(
+            "SELECT id, name, prompt, text FROM calls WHERE role = ?", ("contestant",)
+        ):
+            if kept.isdisjoint({(name, prompt), (name, text)}):
+                self.calls.add(call)
 
     def _is_excluded_verdict(self, values: dict[str, object]) -> bool:
         rater = normalize_voter(str(values["judge"]), int(str(values["trial"])), str(values["rater"]))[2]
