@@ -56,8 +56,15 @@ def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collecto
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Workers begin with the files that take longest, then go on with those that have most tests: the small ones at
-    the end leave no worker alone with a long one."""
+    """Skip slow tests unless they are requested by `-m`, or by name, and put the longest files first for workers.
+
+    Workers then continue with the files that have most tests: the small ones at the end leave no worker alone with a
+    long one.
+    """
+    if not config.getoption("-m") and not any("::" in word for word in config.args):
+        for item in items:
+            if item.get_closest_marker("slow"):
+                item.add_marker(pytest.mark.skip(reason="slow: takes minutes; run it with -m slow"))
     if not config.getoption("--workers", 0):
         return
     places = order(Counter(map(file_of, items)), listed())
