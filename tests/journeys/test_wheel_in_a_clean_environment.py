@@ -1,4 +1,8 @@
-"""The wheel and the sdist in environments that have nothing else: version, demo, and the commands of README."""
+"""The wheel and the sdist in environments that have nothing else: version, demo, and the commands of README.
+
+uv installs them if it is there. pip resolves and unpacks everything anew for each environment, which took minutes on a
+busy machine.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,7 @@ from tests.docs.test_docs import blocks
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+UV = Path(sys.executable).with_name("uv")
 PYTHONS = [f"python3.{minor}" for minor in (11, 12, 13)]
 
 
@@ -35,6 +40,15 @@ def interpreter(name: str) -> str:
     return found
 
 
+def install(python: str, environment: Path, *packages: object) -> Path:
+    """Create an environment with only these packages and their dependencies; return the folder of its programs."""
+    run(python, "-m", "venv", *(["--without-pip"] if UV.exists() else []), environment)
+    binaries = environment / "bin"
+    pip = [UV, "pip", "install", "--python", binaries / "python"] if UV.exists() else [binaries / "pip", "install"]
+    run(*pip, "-q", *packages)
+    return binaries
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory) -> Path:
     """A folder with the wheel and the sdist that `python -m build` makes from the tracked files alone."""
@@ -44,18 +58,16 @@ def built(tmp_path_factory) -> Path:
         if (ROOT / name).is_file():
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, source / name)
-    run(sys.executable, "-m", "venv", folder / "tools")
-    run(folder / "tools" / "bin" / "pip", "install", "-q", "build")
-    run(folder / "tools" / "bin" / "python", "-m", "build", "-o", folder / "dist", source)
+    tools = install(sys.executable, folder / "tools", "build", *(["uv"] if UV.exists() else []))
+    installer = ["--installer", "uv"] if UV.exists() else []
+    run(tools / "python", "-m", "build", *installer, "-o", folder / "dist", source)
     return folder / "dist"
 
 
 @pytest.mark.parametrize("name", PYTHONS)
 def test_the_wheel_alone_runs_the_demo_and_the_journeys_of_readme(name, built, tmp_path):
-    run(interpreter(name), "-m", "venv", tmp_path / "env")
-    binaries = tmp_path / "env" / "bin"
     (wheel,) = built.glob("*.whl")
-    run(binaries / "pip", "install", "-q", f"{wheel}[charts]")
+    binaries = install(interpreter(name), tmp_path / "env", f"{wheel}[charts]")
     env = {"PATH": f"{binaries}{os.pathsep}{os.defpath}", "HOME": str(tmp_path), "LANG": "C.UTF-8"}
     work = tmp_path / "work"
     work.mkdir()
@@ -78,7 +90,6 @@ def test_the_wheel_alone_runs_the_demo_and_the_journeys_of_readme(name, built, t
 
 
 def test_the_sdist_installs_and_shows_its_version(built, tmp_path):
-    run(sys.executable, "-m", "venv", tmp_path / "env")
     (sdist,) = built.glob("*.tar.gz")
-    run(tmp_path / "env" / "bin" / "pip", "install", "-q", sdist)
-    assert run(tmp_path / "env" / "bin" / "fullbench", "--version").split() == ["0.2.0"]
+    binaries = install(sys.executable, tmp_path / "env", sdist)
+    assert run(binaries / "fullbench", "--version").split() == ["0.2.0"]
