@@ -14,7 +14,7 @@ from fullbench.version_and_code_digest import __version__ as __version__
 
 if TYPE_CHECKING:
     from fullbench.core.ballot import Ballot, Choice, GradedChoice, Likert, Ranking, Real, Score, ballot
-    from fullbench.core.benchmark import Benchmark
+    from fullbench.core.benchmark import Benchmark, LoadedData, Reproduced, Reproduction
     from fullbench.core.case import Case, cases
     from fullbench.core.estimate import Estimate
     from fullbench.core.item import Item, Turn
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from fullbench.core.model_call import Call, Usage
     from fullbench.core.panel_and_cascade import Cascade, Panel
     from fullbench.core.picture import Picture
-    from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData, Reproduced, Reproduction
     from fullbench.core.response import Response
     from fullbench.core.table import Table
     from fullbench.core.verdict import Failure, Verdict
@@ -51,7 +50,7 @@ _HOMES = {
     "Video": "core.media",
     "Ballot": "core.ballot",
     "Benchmark": "core.benchmark",
-    "LoadedData": "core.reproduced_numbers_and_loaded_data",
+    "LoadedData": "core.benchmark",
     "Call": "core.model_call",
     "Cascade": "core.panel_and_cascade",
     "Case": "core.case",
@@ -77,8 +76,8 @@ _HOMES = {
     "Real": "core.ballot",
     "Record": "core.verdict_record",
     "Reply": "core.model",
-    "Reproduced": "core.reproduced_numbers_and_loaded_data",
-    "Reproduction": "core.reproduced_numbers_and_loaded_data",
+    "Reproduced": "core.benchmark",
+    "Reproduction": "core.benchmark",
     "Response": "core.response",
     "Score": "core.ballot",
     "Table": "core.table",

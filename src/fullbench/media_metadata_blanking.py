@@ -152,7 +152,7 @@ def _open_reader(media: Media) -> _Reader:
     try:
         return _Reader(media.source)
     except OSError as error:
-        raise InputError(f"the {media.noun} is gone ({error.strerror})", path=_path_of(media)) from error
+        raise InputError(f"the {media.noun} was deleted or moved ({error.strerror})", path=_path_of(media)) from error
 
 
 def _path_of(media: Media) -> Path | None:

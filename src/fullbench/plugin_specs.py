@@ -48,7 +48,7 @@ class Spec:
         head, _, query = text.partition("?")
         kind, _, name = head.partition(":")
         if not kind:
-            raise InputError(f"{text!r} names no kind; write KIND:NAME, such as openai:gpt-4o or length")
+            raise InputError(f"{text!r} has no kind; write KIND:NAME, such as openai:gpt-4o or length")
         try:
             pairs = parse_qsl(query.replace("+", "%2B"), strict_parsing=bool(query), keep_blank_values=True)
         except ValueError as error:
@@ -71,7 +71,7 @@ def _refuse_misplaced(text: str, head: str, value: str) -> None:
         corrected_spec = f"{head}@http{address}?{text.partition('?')[2].replace(at + address, '', 1)}"
         raise InputError(f"the address in {text!r} comes after the options; write it before them: {corrected_spec}")
     if re.fullmatch(r"[^:\s?]*\?\w+=\S*", value):
-        raise InputError(f"{text!r} has a second '?'; options are parted by '&': ?option=value&option=value")
+        raise InputError(f"{text!r} has a second '?'; separate options with '&': ?option=value&option=value")
 
 
 def judge_names() -> list[str]:
@@ -94,14 +94,16 @@ def build_model(spec: Spec, spec_text: str) -> Model:
     """Build the model of a spec; `spec_text` is the text that the user wrote, for the error message."""
     plugin = load_plugin("models", spec.kind)(spec.name, spec.options)
     if not isinstance(plugin, Model):
-        raise InputError(f"the plugin of {spec_text!r} made no model: it lacks one of name, settings, price, answer")
+        raise InputError(
+            f"the plugin of {spec_text!r} returned no model: it lacks one of name, settings, price, answer"
+        )
     return plugin
 
 
 def inner_model(what: str, name: str, options: Mapping[str, str]) -> Model:
     """Build the model inside a judge or model; `name` is the spec after `what:`, such as openai:gpt-4o."""
     if not name:
-        raise InputError(f"{what!r} is made of a model: write {what}:KIND:NAME, such as {what}:openai:gpt-4o")
+        raise InputError(f"{what!r} needs a model: write {what}:KIND:NAME, such as {what}:openai:gpt-4o")
     spec = Spec.parse(name)
     return build_model(Spec(spec.kind, spec.name, options), name)
 
@@ -128,5 +130,5 @@ def load_function(function_path: str, *, form: str = "MODULE:FUNCTION") -> Calla
     finally:
         sys.path.remove(here)
     if not callable(target):
-        raise InputError(f"{function_path!r} is no function; write {form}")
+        raise InputError(f"{function_path!r} is not a function; write {form}")
     return target

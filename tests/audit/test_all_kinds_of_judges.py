@@ -101,8 +101,8 @@ def test_a_panel_without_its_file_or_under_another_name_is_refused(tmp_path, mon
     monkeypatch.chdir(tmp_path)
     (tmp_path / "panels.toml").write_text(PANELS, encoding="utf-8")
     for words, sentence in (
-        (("panel:trio",), "say which by --panels"),
-        (("panel:none", "--panels", "panels.toml"), "named here: panel:trio, panel:even, cascade:doubt"),
+        (("panel:trio",), "Add --panels FILE"),
+        (("panel:none", "--panels", "panels.toml"), "defined here: panel:trio, panel:even, cascade:doubt"),
         (("panel:trio", "--panels", "no.toml"), "the panels cannot be read"),
     ):
         done = CliRunner().invoke(app, ["audit", *words, "--quick"])

@@ -106,7 +106,7 @@ def test_confidence_of_a_server_comes_into_the_card(source, tmp_path, monkeypatc
 def test_confidence_that_cannot_be_is_refused():
     with pytest.raises(InputError, match="stated or logprobs"):
         judge_contestant_and_benchmark_specs.judge_from_spec("vllm:x@http://127.0.0.1:9/v1?confidence=loud")
-    with pytest.raises(InputError, match="gives no chances of tokens"):
+    with pytest.raises(InputError, match="returns no token probabilities"):
         judge_contestant_and_benchmark_specs.judge_from_spec("anthropic:claude?confidence=logprobs")
     with pytest.raises(InputError, match="our own prompts"):
         judge_contestant_and_benchmark_specs.judge_from_spec("vllm:x@http://127.0.0.1:9/v1?confidence=stated&form=json")

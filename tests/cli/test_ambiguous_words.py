@@ -27,7 +27,7 @@ TYPED = [
     (f"{BASE} --budget 0,5", "found '0,5'"),
     (f"{BASE} --limit 3k", "--limit needs an integer, such as 3, without a unit; found '3k'"),
     (f"{BASE} --trials 1.5", "--trials needs an integer, such as 3, without a unit; found '1.5'"),
-    (f"{BASE} --trials 99999999999", "trials are 1,000,000 at the most; found 99,999,999,999"),
+    (f"{BASE} --trials 99999999999", "at most 1,000,000 trials are possible; found 99,999,999,999"),
     (f"--ledger x.ledger {BASE}", "--ledger is an option of 'judge' and must come after it"),
     ("judge -items items.jsonl", "-items has one hyphen. Write --items"),
     ("judge —items items.jsonl --responses said.jsonl", "Write it with two hyphens: --items"),
@@ -58,7 +58,7 @@ def test_values_that_look_like_dashes_or_options_are_values(cli, desk):
 SPECS = [
     ("openai:m?label=x@http://localhost:1/v1", "write it before them: openai:m@http://localhost:1/v1?label=x"),
     ("openai:m?mode=direct&label=x@https://h/v1", "before them: openai:m@https://h/v1?mode=direct&label=x"),
-    ("openai:m@http://localhost:1/v1?mode=direct?temperature=0", "has a second '?'; options are parted by '&'"),
+    ("openai:m@http://localhost:1/v1?mode=direct?temperature=0", "has a second '?'; separate options with '&'"),
     ("openai:m@http://localhost:1/v1?timeout=30s", "'timeout' of 'openai:m' cannot be '30s'; it is a number, without"),
     ("openai:m@http://localhost:1/v1?max_tokens=2k", "cannot be '2k'; it is a whole number above 0, without a unit"),
     ("openai:m@http://localhost:1/v1?price_in=$1", "cannot be '$1'; it is a number of dollars, such as 2.5"),
@@ -80,8 +80,8 @@ def test_a_spec_within_a_spec_has_an_address_of_its_own(cli, desk):
 
 
 FILES = {
-    "page.jsonl": ("<!DOCTYPE html><html>", "by its first bytes this is a web page, saved in the file's place"),
-    "page.csv": ("<html>", "by its first bytes this is a web page"),
+    "page.jsonl": ("<!DOCTYPE html><html>", "the first bytes show that this is a web page, saved in the file's place"),
+    "page.csv": ("<html>", "the first bytes show that this is a web page"),
     "lfs.csv": ("version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "fetch that by `git lfs pull`"),
     "comma.jsonl": ('{"id": "a", "question": "q"},\n', "leave out the comma behind it"),
     "bare.jsonl": ('{"id": "a", "picture": "a.png"}\n', "no 'question' and no 'turns'; found id, picture"),

@@ -77,7 +77,7 @@ def test_a_grid_becomes_a_study_of_people(cli, photos, tmp_path):
     axes = ("--axis", "age=young,old", "--axis", "gender=woman,man")
     assert cli("compose", "grid", "a {age} {gender} nurse", *axes, "--out", "nurses.csv")[0] == 0
     code, _, said = cli("compose", "group", "nurses.csv", "--prompt", "a nurse", "--out", "n")
-    assert (code, "names no picture" in said, (tmp_path / "n").exists()) == (2, True, False)
+    assert (code, "has no picture" in said, (tmp_path / "n").exists()) == (2, True, False)
     lines = (tmp_path / "nurses.csv").read_text().splitlines()
     drawn = ["photos/a.jpg", "photos/b.png", "photos/rooms/厅.png", "photos/a.jpg"]
     filled = [lines[0], *(picture + line for picture, line in zip(drawn, lines[1:], strict=True))]
@@ -96,17 +96,17 @@ def test_a_grid_becomes_a_study_of_people(cli, photos, tmp_path):
     ("command", "reason"),
     [
         (["blur", "photos", "--prompt", "x"], "No blur given"),
-        (["blur", "photos", "--defocus", "2"], "what do the pictures show?"),
+        (["blur", "photos", "--defocus", "2"], "No prompt given"),
         (["blur", "photos", "--defocus", "0", "--prompt", "x"], "between 0 and 200 pixels"),
         (["blur", "photos", "--motion", "nine", "--prompt", "x"], "LENGTH@ANGLE"),
-        (["blur", "nowhere", "--defocus", "2", "--prompt", "x"], "no folder of pictures"),
+        (["blur", "nowhere", "--defocus", "2", "--prompt", "x"], "not a folder of pictures"),
         (["blur", "photos", "--defocus", "2", "--prompts", "told.csv"], "no prompt for 'a.jpg' (4 lack one)"),
         (["distort", "photos", "--region", "0.1,0.2", "--inpainter", "paint:blank", "--prompt", "x"], "LEFT,TOP"),
         (["distort", "photos", "--region", "0.9,0,0.1,1", "--inpainter", "paint:blank", "--prompt", "x"], "left bef"),
         (["distort", "photos", "--region", "0,0,1,1", "--inpainter", "paint:gone", "--prompt", "x"], "cannot be found"),
         (["grid", "a {age} cook", "--axis", "age"], "SLOT=VALUE"),
         (["grid", "a {age} cook", "--axis", "size=big"], "no {size}"),
-        (["group", "told.csv", "--prompt", "x"], "no column says how people differ"),
+        (["group", "told.csv", "--prompt", "x"], "no column shows how people differ"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_told_and_nothing_is_written(cli, photos, tmp_path, command, reason):

@@ -14,13 +14,16 @@ __all__ = ["folder"]
 NAMES: dict[str, tuple[bytes, str]] = {
     "invalid.toml": (b"a = = b", "invalid.toml:1: not valid TOML"),
     "rows.json": (b'{"a": {"name": "X"}}', "rows.json:1: not valid TOML"),
-    "twice.toml": (b'[a]\nname = "X"\n[b]\nname = "X"', "'a' and 'b' would both be shown as 'X'; give each a name"),
+    "twice.toml": (
+        b'[a]\nname = "X"\n[b]\nname = "X"',
+        "'a' and 'b' would both be shown as 'X'; give each its own name",
+    ),
     "key.toml": (b'[a]\nnom = "X"', "'a' has an unknown field 'nom'; known: name, organisation, date"),
-    "type.toml": (b"[a]\nname = 5", "'a' has the name 5, which is no text of one line; write name = "),
-    "flat.toml": (b'a = "X"', "'a' is no table; write [\"a\"] and below it name = "),
+    "type.toml": (b"[a]\nname = 5", "'a' has the name 5, which is not a text of one line; write name = "),
+    "flat.toml": (b'a = "X"', "'a' is not a table; write [\"a\"] and below it name = "),
     "binary.toml": (bytes(range(256)), "binary.toml: the file of names is not UTF-8"),
-    "empty.toml": (b"", 'empty.toml: no name is in it; write ["FULL NAME"] and below it name = '),
-    "study.toml": (b'name = "s"\nitems = "items.jsonl"', "study.toml: this is a study without names; write [names."),
+    "empty.toml": (b"", 'empty.toml: the file has no name; write ["FULL NAME"] and below it name = '),
+    "study.toml": (b'name = "s"\nitems = "items.jsonl"', "study.toml: this study has no names; write [names."),
     "taken.toml": (b'[a]\nname = "b"', "'a' would be shown as 'b', which is the full name of another; choose another"),
     "full": (b"", "full: the file of names cannot be read (Is a directory)"),
     "missing.toml": (b"", "missing.toml: the file of names cannot be read (No such file or directory)"),
@@ -63,13 +66,13 @@ def test_a_report_says_which_names_are_of_nobody(folder):
     [
         ("lake write none.ledger --out new", "none.ledger: no ledger at this path"),
         ("lake write items.jsonl --out new", "items.jsonl: this is a file of another kind, not a ledger"),
-        ("lake write full --out new", "full: this is a folder, not a ledger; name a file"),
+        ("lake write full --out new", "full: this is a folder, not a ledger; give a file"),
         ("lake write own.ledger --out items.jsonl", "items.jsonl: This is a file, but a lake is a folder"),
         (
             "lake write own.ledger --out full",
             "full: This folder contains other files (x) and no lake. Choose a new folder",
         ),
-        ("lake write own.ledger --out ftp://host/lake", "a lake is a folder, or lies under s3://bucket/prefix"),
+        ("lake write own.ledger --out ftp://host/lake", "a lake is a folder or s3://bucket/prefix"),
         ("lake write own.ledger --out s3://", "a place for a lake in a bucket looks like s3://bucket/prefix"),
         ("lake write own.ledger --out new --key items.jsonl", "(Unable to load PEM file); `fullbench ledger sign"),
         ("lake write own.ledger --out new --key none.pem", "none.pem: the file cannot be read (No such file"),
@@ -80,8 +83,8 @@ def test_a_report_says_which_names_are_of_nobody(folder):
             "a digest looks like 12-3f5a..., as `fullbench ledger show` prints it; found 'z",
         ),
         ("lake verify full --key full", "full: the file cannot be read (Is a directory)"),
-        ("ledger show full", "full: this is a folder, not a ledger; name a file"),
-        ("report --ledger full", "full: this is a folder, not a ledger; name a file"),
+        ("ledger show full", "full: this is a folder, not a ledger; give a file"),
+        ("report --ledger full", "full: this is a folder, not a ledger; give a file"),
     ],
 )
 def test_places_that_are_no_lake_and_keys_that_are_none(folder, words, told):
@@ -100,11 +103,11 @@ def test_a_damaged_lake_is_named_by_what_is_damaged(folder):
     segment.write_bytes(b"torn")
     code, done = call("report", "--ledger", "lake")
     assert code == 2
-    assert "`fullbench lake verify` says what is damaged" in done.output
+    assert "`fullbench lake verify` lists what is damaged" in done.output
     assert call("lake", "verify", "lake")[0] == 1
     (entry,) = Path("lake/manifest").iterdir()
     entry.write_text("{oops")
     for words in ("report --ledger lake", "ledger show lake", "lake write own.ledger --out lake"):
         code, done = call(*words.split())
         assert code == 2
-        assert "lake: the lake's manifest is not sound: manifest/00000001.json is no entry of a manifest" in done.output
+        assert "lake: the lake's manifest is damaged: manifest/00000001.json is no entry of a manifest" in done.output

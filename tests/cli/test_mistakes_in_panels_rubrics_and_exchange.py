@@ -57,13 +57,13 @@ def test_of_studies(folder, more, told):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("export huggingface --ledger own.ledger --out items.jsonl", "items.jsonl: this is a file, and a folder is"),
-        ("export mlflow --ledger own.ledger --out items.jsonl", "items.jsonl: this is a file, and a folder is written"),
+        ("export huggingface --ledger own.ledger --out items.jsonl", "items.jsonl: this is a file, but a folder is"),
+        ("export mlflow --ledger own.ledger --out items.jsonl", "items.jsonl: this is a file, but a folder is needed"),
         ("export mlflow --ledger own.ledger --out full", "full: the folder is not empty; choose another one"),
-        ("export arena --ledger own.ledger --out full", "full: a file of this kind is not known; known are .jsonl"),
+        ("export arena --ledger own.ledger --out full", "full: unknown file type; known types are .jsonl"),
         ("export inspect --ledger none.ledger --out x.eval", "none.ledger: no ledger at this path"),
         ("import vlmevalkit responses.jsonl --out new", "a row has no 'question'; found item, contestant, text; is it"),
-        ("import vlmevalkit items.jsonl --out responses.jsonl", "responses.jsonl: this is a file, and a folder is"),
+        ("import vlmevalkit items.jsonl --out responses.jsonl", "responses.jsonl: this is a file, but a folder is"),
         ("import label_studio responses.jsonl --out new", "found there: nothing; name another column with --option"),
         ("import mt_bench responses.jsonl --out new", "no item was found in it; is it a file of this kind?"),
         ("report --ledger none.ledger", "none.ledger: no ledger at this path"),
@@ -87,11 +87,11 @@ def frame(**columns: list[Any]) -> Any:
     ("verb", "told"),
     [
         (lambda: fullbench.judge(ITEMS[0], SAID, judge="length", ballot="choice"), "'id' is one value: put it into"),
-        (lambda: fullbench.judge(ITEMS, SAID, judge="length", ballot=5), "a ballot is named in words.* found 5"),
+        (lambda: fullbench.judge(ITEMS, SAID, judge="length", ballot=5), "a ballot is a text such as .* found 5"),
         (lambda: fullbench.judge(ITEMS, frame(id=["i1"], a=["x"]), judge="length", ballot="choice"),
          "responses:1: the field 'item' is missing; found id, a"),
-        (lambda: fullbench.judge(["What?"], SAID, judge="length", ballot="choice"), "row 1 of items is no dict"),
-        (lambda: fullbench.report(frame(item=["i1", "i2"])), "a record, or the path of a ledger.* found DataFrame"),
+        (lambda: fullbench.judge(["What?"], SAID, judge="length", ballot="choice"), "row 1 of items is not a dict"),
+        (lambda: fullbench.report(frame(item=["i1", "i2"])), "a record or the path of a ledger.* found DataFrame"),
         (lambda: fullbench.run({"items": ITEMS}), "a study is the path of its file; found dict.*run\\(items=rows"),
     ],
 )  # fmt: skip

@@ -27,13 +27,13 @@ JUDGE = "judge --items items.jsonl --responses responses.jsonl --ballot choice"
         (f"{JUDGE} --judge openai:gpt-4o?temprature=0", "has no option 'temprature'; did you mean 'temperature'?"),
         (f"{JUDGE} --judge length --report page.pdf", "page.pdf: a page is HTML: give it a name that ends in .html"),
         (f"{JUDGE} --judge length --report full/", "full: a page is HTML: give it a name that ends in .html"),
-        (f"{JUDGE} --judge length --ledger .", ".: this is a folder, not a ledger; name a file"),
-        (f"{JUDGE} --judge length --ledger /", "/: this is a folder, not a ledger; name a file"),
+        (f"{JUDGE} --judge length --ledger .", ".: this is a folder, not a ledger; give a file"),
+        (f"{JUDGE} --judge length --ledger /", "/: this is a folder, not a ledger; give a file"),
         ("judge --items https://host/i.jsonl --responses responses.jsonl --judge length --ballot choice",
          "i.jsonl: there is no such file; files are read from this machine: download it first"),
         ("answer --items items.jsonl --contestant offline:echo --out items.jsonl",
-         "items.jsonl: this is a file that is read here, and it would be overwritten; name another"),
-        ("answer --items items.jsonl --contestant offline:echo --out x.xlsx", "x.xlsx: a file of this kind is not"),
+         "items.jsonl: this input file would be overwritten; choose another name"),
+        ("answer --items items.jsonl --contestant offline:echo --out x.xlsx", "x.xlsx: unknown file type"),
         ("answer --items items.jsonl --contestant gemini-3-pro --out x.csv", "did you mean 'gemini:gemini-3-pro'?"),
         ("report --ledger own.ledger --against nobody", "own.ledger: there is no judge 'nobody'. Judges: length."),
         ("check localhost:8000", "'localhost:8000' looks like an address. Write http://localhost:8000, with /v1"),
@@ -86,5 +86,5 @@ def test_in_a_notebook(folder, words, told):
 
 @pytest.mark.parametrize(("who", "samples"), [("offline:echo", 0), ([], 1)])
 def test_nobody_answers_in_a_notebook(folder, who, samples):
-    with pytest.raises(FullbenchError, match=f"contestants answer: one or more.* samples={samples}"):
+    with pytest.raises(FullbenchError, match=f"at least one contestant and one sample.* samples={samples}"):
         fullbench.answer(ITEMS, contestant=who, ledger="new.ledger", samples=samples)

@@ -105,9 +105,9 @@ SPECS = [
     ("“openai:m@http://localhost:8000/v1”", "leave out the quotes"),
     ("openai:m?price_in=-1&price_out=1", "'price_in' of 'openai:m' cannot be '-1'"),
     ("openai:m?max_tokens=0", "'max_tokens' of 'openai:m' cannot be '0'"),
-    ('openai:m?extra={"messages": []}', "'extra' cannot hold 'messages'"),
-    ('openai:m?extra={"model": "other"}', "'extra' cannot hold 'model'"),
-    ('openai:m?extra={"stream": true}', "'extra' cannot hold 'stream'"),
+    ('openai:m?extra={"messages": []}', "'extra' cannot contain 'messages'"),
+    ('openai:m?extra={"model": "other"}', "'extra' cannot contain 'model'"),
+    ('openai:m?extra={"stream": true}', "'extra' cannot contain 'stream'"),
 ]
 
 
@@ -129,7 +129,7 @@ def test_addresses_that_cannot_be_checked(cli, desk, target):
 def test_a_key_in_the_place_of_its_variable_is_not_shown(cli, desk):
     code, out, err = cli(*judged(f"openai:gpt-4o?key_env={KEY}"))
     assert code == 2
-    assert "key_env is the name of a variable" in err
+    assert "key_env must be the name of a variable" in err
     assert KEY not in out + err
 
 
@@ -137,7 +137,7 @@ def test_a_key_in_the_place_of_its_variable_is_not_shown(cli, desk):
 def test_a_key_in_quotes_is_refused_before_it_is_sent(cli, desk, odd, monkeypatch, held):
     monkeypatch.setenv("SOME_KEY", held)
     code, _, err = cli(*judged(f"openai:m@{address(odd)}/page/v1?key_env=SOME_KEY"))
-    assert (code, "the variable SOME_KEY holds spaces, quotes" in err) == (2, True)
+    assert (code, "the variable SOME_KEY contains spaces, quotes" in err) == (2, True)
     assert odd.RequestHandlerClass.seen == []
     assert KEY not in err
 
@@ -312,7 +312,7 @@ def test_proxies_of_socks_are_refused_and_none_stands_before_this_machine(cli, d
     monkeypatch.setenv("ALL_PROXY", "socks5://me:hush-hush@127.0.0.1:9")
     code, out, err = cli(*judged("openai:gpt-4o"))
     assert code == 2
-    assert "all_proxy names a proxy that speaks SOCKS, which is not spoken here" in err
+    assert "all_proxy names a SOCKS proxy, which is not supported" in err
     assert "hush-hush" not in out + err
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")

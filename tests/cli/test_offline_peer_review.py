@@ -59,7 +59,7 @@ def test_nothing_but_pixels_is_needed_for_colours(tmp_path):
 @pytest.mark.parametrize(
     ("contestants", "sentence"),
     [
-        ("composed:colours,composed:colour+colours,composed:none", "'colour' tells a part of what 'colours' tells"),
+        ("composed:colours,composed:colour+colours,composed:none", "'colour' repeats a part of 'colours'"),
         ("composed:colours", "at least three contestants"),
         ("composed:colours,composed:colours,composed:none", "two of the contestants are the same"),
         ("composed:smell,composed:none,composed:colours", "there is no tool 'smell'"),

@@ -46,13 +46,16 @@ def test_pictures_of_ones_own_and_three_models_by_name(tmp_path):
         ),
         (["--gamma", "1,2"], "--gamma needs three numbers"),
         (["--gamma", "a,b,c"], "--gamma needs three numbers"),
-        (["--images", "nowhere"], "no folder of pictures"),
+        (["--images", "nowhere"], "not a folder of pictures"),
         (["--mode", "loud"], "unknown mode 'loud'"),
-        (["--correlation", "clip:nowhere"], "no CLIP model is there"),
+        (["--correlation", "clip:nowhere"], "no CLIP model here"),
         (["--correlation", "clip"], "a correlation is clip:FOLDER, tools or colours"),
-        (["--seeds", "1,1"], "two runs of one seed are one run"),
-        (["--reading", "mean"], "unknown reading 'mean' of the paper; known: range, share, plain, sum, rank"),
-        (["--questions", "q.jsonl", "--images", "p"], "pictures (images) or about given questions; name one"),
+        (["--seeds", "1,1"], "runs with the same seed are the same"),
+        (
+            ["--reading", "mean"],
+            "unknown variant 'mean' of the paper's equations; known: range, share, plain, sum, rank",
+        ),
+        (["--questions", "q.jsonl", "--images", "p"], "pictures (images) or given questions; add one"),
     ],
 )
 def test_mistakes_are_one_sentence(tmp_path, words, sentence):

@@ -79,10 +79,10 @@ def test_from_files_to_a_ledger(folder, fullbench):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("add", "x", "--kind", "pair"), "a study is made of items"),
+        (("add", "x", "--kind", "pair"), "a campaign needs items"),
         (("add", "x", "--kind", "dance", "--items", "items.jsonl"), "unknown kind of task 'dance'"),
         (("add", "x", "--kind", "pair", "--items", "items.jsonl"), "there is nothing to do"),
-        (("add", "x", "--kind", "agree"), "name the ledger"),
+        (("add", "x", "--kind", "agree"), "give their ledger"),
         (("show", "nothing"), "there is no campaign 'nothing'"),
         (("export", "nothing", "--to", "x.jsonl", "--what", "all"), "found 'all'"),
     ],

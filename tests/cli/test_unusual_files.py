@@ -29,7 +29,7 @@ def desk(tmp_path) -> Path:
 
 
 ITEM_FILES: list[tuple[str, str | bytes, str]] = [
-    ("u.jsonl", lines(ITEMS).encode("utf-16"), "u.jsonl: by its first bytes this is UTF-16"),
+    ("u.jsonl", lines(ITEMS).encode("utf-16"), "u.jsonl: the first bytes show that this is UTF-16"),
     ("u.csv", "id,question\nq1,几\n".encode("utf-16"), "save it as UTF-8"),
     ("book.csv", b"PK\x03\x04" + bytes(60), "a workbook of a spreadsheet"),
     ("old.csv", b"\xd0\xcf\x11\xe0" + bytes(60), "a workbook of an old spreadsheet"),
@@ -138,7 +138,7 @@ def test_contestants_that_look_like_one_are_counted_as_two_and_said_to_be(cli, d
     (desk / "twins.jsonl").write_text(lines(rows), encoding="utf-8")
     code, _, err = cli("judge", "--items", "items.jsonl", "--responses", "twins.jsonl", *JUDGED)
     assert code == 0
-    assert f"twins.jsonl: {shown} are 2 contestants, though their names differ in no more than" in err
+    assert f"twins.jsonl: {shown} are 2 contestants, but their names differ only in" in err
     assert "third" not in err
 
 

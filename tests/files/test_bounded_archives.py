@@ -39,9 +39,9 @@ def changed_sheet(path: Path, changes: Mapping[str, tuple[bytes, bytes]]) -> Pat
          r"unpacks to more than 256 MiB, .*; or save the sheet as \.tsv"),
         (TEXTS, (b"</sst>", b"<si/>" * 10_000_000 + b"</sst>"), r"more than 10,000,000 XML tags; or save the sheet as"),
         (SHEET, (b"</sheetData>", b'<row r="99999999999"><c r="A9"><v>1</v></c></row></sheetData>'),
-         "a row after number 1,048,576"),
+         "more than 1,048,576 rows"),
         (TEXTS, (b"<sst", b'<!DOCTYPE sst [<!ENTITY a "aa">]><sst'), "declares a document type"),
-        (SHEET, (b"</sheetData>", b"<row"), "no sound .xlsx file"),
+        (SHEET, (b"</sheetData>", b"<row"), "not a valid .xlsx file"),
     ],
     ids=["large", "many tags", "far row", "entities", "broken"],
 )  # fmt: skip

@@ -97,7 +97,7 @@ class TestRoundTrip:
     def test_items(self, tmp_path, suffix, things):
         trip(suffix, tmp_path, write_items, read_items, things)
 
-    @pytest.mark.filterwarnings("ignore:.*differ in no more than spaces:fullbench.errors.DataWarning")
+    @pytest.mark.filterwarnings("ignore:.*differ only in spaces:fullbench.errors.DataWarning")
     @relaxed
     @given(st.lists(response, min_size=1, max_size=4, unique_by=lambda r: (r.item, r.contestant, r.sample)))
     def test_responses(self, tmp_path, suffix, things):
@@ -216,7 +216,7 @@ BAD_ROWS = [
     ("x.csv", b'a,b\n"1,2\n', 2, "not valid CSV"),
     ("x.csv", b"a,b\n", None, "no rows"),
     ("x.csv", b"a\n\xe9\n", 2, "not UTF-8"),
-    ("x.txt", b"a", None, "known are .jsonl"),
+    ("x.txt", b"a", None, "known types are .jsonl"),
     ("x.parquet", b"PAR1 nonsense", None, "Parquet"),
     ("x.jsonl.gz", gzip.compress(b'{"a": 1}\n' * 1000)[:-9], None, "cut short"),
     ("x.jsonl.gz", b'{"a": 1}\n', None, "gzip"),

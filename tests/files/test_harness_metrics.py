@@ -88,7 +88,7 @@ def test_a_scale_can_be_named_for_all_or_for_one(cli, run):
     assert code == 0
     assert left_out(out)["values of judge_score outside of 0 to 5"] == 2
     for option, told in (("scale=ten", "a scale runs from low to high, as scale=0-10; found 'ten'"),
-                         ("scale.bleu=0-10", "the option scale.bleu is of nothing that was measured")):  # fmt: skip
+                         ("scale.bleu=0-10", "the option scale.bleu belongs to no measured metric")):  # fmt: skip
         code, _, err = cli("import", "lmms-eval", run, "--out", "no", "--option", option)
         assert (code, told in err, (run.parent / "no").exists()) == (2, True, False), err
 

@@ -90,9 +90,9 @@ def test_inspect_itself_opens_it(ledger):
     [
         (
             "export inspect --out log --option contestant=lab/a",
-            "log: Inspect knows its logs by their names: they end in",
+            "log: a log of Inspect needs a name that ends in",
         ),
-        ("export inspect --out log.eval", "whose answers? Say --option contestant=NAME; there are: lab/a, lab/b"),
+        ("export inspect --out log.eval", "Add --option contestant=NAME; contestants: lab/a, lab/b"),
         (
             "export inspect --out log.eval --option contestant=lab",
             "'lab' may be several contestants: lab/a, lab/b. Give one of these names in full.",

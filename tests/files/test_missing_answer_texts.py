@@ -26,8 +26,8 @@ TEXTS = {
 }
 ROWS = [{"item": item, "contestant": who, "text": text} for (item, who), text in TEXTS.items()]
 TWO = (
-    "2 of 6 responses have no text (null, NaN or an empty cell), the first at {place}, 'b' on item 'i1': they were "
-    "taken as empty answers, and are judged as such. Leave out rows that are no answers."
+    "2 of 6 responses have no text (null, NaN or an empty cell), the first at {place}, 'b' on item 'i1'. "
+    "They are judged as empty answers. Remove rows that are not answers."
 )
 
 

@@ -129,10 +129,10 @@ def test_a_redirect_into_a_private_network_is_not_followed(tmp_path, site, monke
     assert read(tmp_path, f"{site.url}/to/near") == drawn(len("/1.png"))
     monkeypatch.setenv("FULLBENCH_FETCH_PRIVATE", f"{site.host}, {other.host}")
     assert read(tmp_path, f"{site.url}/to/other") == drawn(len("/1.png"))
-    with pytest.raises(InputError, match="it leads on more than 5 times"):
+    with pytest.raises(InputError, match="it redirects more than 5 times"):
         read(tmp_path, f"{site.url}/to/circle")
     site.elsewhere = "file:///etc/passwd"
-    with pytest.raises(InputError, match="file:// is not fetched from"):
+    with pytest.raises(InputError, match="file:// is not supported"):
         read(tmp_path, f"{site.url}/to/file")
     other.server.shutdown()
     other.server.server_close()
@@ -160,7 +160,7 @@ def test_what_never_ends_is_cut_off_by_size_and_by_time(tmp_path, site, monkeypa
         read(tmp_path, f"{site.url}/endless.png")
     monkeypatch.setattr(picture_download, "LARGEST", 10**12)
     monkeypatch.setattr(picture_download, "WHOLE_SECONDS", 0.2)
-    with pytest.raises(InputError, match=r"it did not come within 0\.2 s"):
+    with pytest.raises(InputError, match=r"it did not arrive within 0\.2 s"):
         read(tmp_path, f"{site.url}/endless.png")
 
 

@@ -28,7 +28,7 @@ def test_an_array_that_is_all_that_an_object_holds_is_read(tmp_path, name, inden
         ('{"version": 1, "data": [{"id": "1", "question": "q"}]}', "this object holds other things"),
         ('{"data": [{"id": "1", "question": "q"}], "version": 1}', "this object holds other things"),
         ('{"data": {"1": {"question": "q"}}}', "jq .data FILE"),
-        ("{}", "a .json file must hold one array [...]"),
+        ("{}", "a .json file must contain one array [...]"),
         ('{"data": [{"id": "1", "question": "q"}]} more', "something follows the end of the array"),
         ('{"data": [{"id": "1", "question": "q"}', "closing bracket ] is missing"),
         ('{"data', "not valid JSON"),

@@ -77,7 +77,7 @@ def test_a_wrong_file_is_one_sentence_and_nothing_is_written(cli, tmp_path, kind
 @pytest.mark.parametrize(
     ("kind", "content", "said"),
     [
-        ("argilla", [{"fields": {**TEXTS, "item": "q", "contestants": "[1"}, "responses": {}}], "no sound list"),
+        ("argilla", [{"fields": {**TEXTS, "item": "q", "contestants": "[1"}, "responses": {}}], "not a valid list"),
         (
             "argilla",
             [{"fields": {**TEXTS, **ABOUT, "samples": ["x", "y"]}, "responses": {}}],
@@ -87,7 +87,7 @@ def test_a_wrong_file_is_one_sentence_and_nothing_is_written(cli, tmp_path, kind
         ("argilla", [{"fields": {**TEXTS, **ABOUT, "picture_1": "no.png"}, "responses": {}}], "no.png"),
         ("label_studio", [{"data": {**TEXTS, **ABOUT}, "annotations": [3]}], "an annotation is an object"),
         ("inspect", {"eval": {"task": "t"}, "samples": [3]}, "a sample of Inspect is an object"),
-        ("inspect", {"eval": [], "samples": []}, "no log of Inspect"),
+        ("inspect", {"eval": [], "samples": []}, "not a log of Inspect"),
         ("alpaca", [1, 2], "one array of objects"),
     ],
 )

@@ -129,7 +129,7 @@ def test_a_leaderboard_without_a_judge_is_about_all_and_begins_as_the_report(in_
     assert lines[:20] == report[:20]
     code, history = call("leaderboard", "show", "--history", "--ledger", "s.ledger")
     assert code == 2
-    assert "This is about one judge, but there are 7: " in history.output
+    assert "This shows one judge, but there are 7: " in history.output
 
 
 def test_an_unknown_name_lists_the_names(in_folder):

@@ -230,7 +230,7 @@ def test_mj_bench_ranks_generators_with_ties(site, tmp_path):
                 book.add_response(item, answer)
             case = Case(item, answers, Score(1, 10))
             book.add(case, Verdict.from_case(case, "scorer", (5.0, 6.0, 7.0)))
-    site.client("lead", "organiser")  # pictures are kept in an organiser's name
+    site.client("lead", "organiser")  # pictures need a lead's account
     site.people("add", "mj", "--kind", "rate", "--ledger", ledger, "--votes", 2)
 
     def mark(person: str, item: str, name: str) -> int:

@@ -112,7 +112,7 @@ def test_exports_as_the_tools_write_them(place, tmp_path):
         ({"item": "q0", "contestants": ["红", "nobody"]}, "A", "gave no answer"),
         ({"item": "q9", "contestants": ["红", "blue"]}, "A", "not among"),
         ({"contestants": ["红", "blue"]}, "A", "needs 'item'"),
-        ({"item": "q0", "contestants": ["红", "blue"]}, "Z", "names one of A, B"),
+        ({"item": "q0", "contestants": ["红", "blue"]}, "Z", "must be one of A, B"),
         ({"item": "q0", "contestants": ["红"], "ballot": "score:1-5"}, "9", "not legal"),
         ({"item": "q0", "contestants": ["红"], "ballot": "score:1-5"}, "good", "a mark is a number"),
     ],

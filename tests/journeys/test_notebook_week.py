@@ -53,7 +53,7 @@ def test_peoples_marks_stand_in_the_record_and_in_the_ledger():
         assert book.studies() == ["周"]
         assert sum(v.judge == "human" for v in book.record(study="周").verdicts) == len(LABELS), "once each"
     assert report(record, corrected=True)[2].name.startswith("corrected")
-    with pytest.raises(InputError, match="give the ledger to choose one"):
+    with pytest.raises(InputError, match="give the ledger to choose another"):
         report(record, study="周")
     unnamed = [{**label, "samples": None} for label in LABELS if label["rater"] == "bo" and label["samples"] == [0]]
     with pytest.warns(DataWarning, match="labels: 36 of 36 labels are on contestants that answered several times"):
@@ -197,6 +197,6 @@ def test_a_rubric_in_a_notebook_has_its_criteria_and_its_total(tmp_path):
     assert len(judge(ITEMS, SAID, judge="length", rubric=criteria, ledger="l.ledger").where(criterion="long")) == len(
         SAID
     )
-    for words, more in (("leave out ballot", {"ballot": "choice"}), ("named by a spec", {"judge": object()})):
+    for words, more in (("leave out ballot", {"ballot": "choice"}), ("given as a spec", {"judge": object()})):
         with pytest.raises(InputError, match=words):
             judge(ITEMS, SAID, **{"judge": "length", "rubric": criteria, **more})

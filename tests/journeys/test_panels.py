@@ -335,7 +335,7 @@ def test_people_settle_what_both_judges_of_a_cascade_leave_in_doubt():
         ('rule = "mean"', 'rules = "mean"', "unknown key 'rules'; known: members, rule, quorum"),
         ('rule = "mean"', "rule = 3", "rule is a text"),
         ('"panel:mean"', '"panel:none"', "there is no 'panel:none'"),
-        ('members = ["length", "chance?seed=1"]', 'members = ["length"]', "needs two members or more"),
+        ('members = ["length", "chance?seed=1"]', 'members = ["length"]', "needs at least two members"),
         ('members = ["length", "chance?seed=1"]', "", "the key 'members' is missing"),
     ],
 )
@@ -354,7 +354,7 @@ def test_a_panel_whose_members_changed_needs_another_name(ran, tmp_path):
     changed.write_text(text, encoding="utf-8")
     for name in ("items.jsonl", "answers.jsonl", "labels.jsonl"):
         (tmp_path / name).write_bytes((ran.study.parent / name).read_bytes())
-    with pytest.raises(LedgerError, match="the judge 'panel:多数' is known with the settings"):
+    with pytest.raises(LedgerError, match="the judge 'panel:多数' is stored with the settings"):
         cli("run", changed, "--quiet")
 
 
@@ -366,7 +366,7 @@ def test_a_panel_in_python():
     (one,) = view_verdicts(panel, given[:1])
     assert (one.fault, one.text) == ("abstained", "1 of 2 members ruled, 2 are needed")
     assert math.isclose(view_verdicts(Panel("panel:two", ("a", "b"), "mean", 1), given[:1])[0].marks[0], 1.0)
-    with pytest.raises(InputError, match="a panel is called panel:NAME"):
+    with pytest.raises(InputError, match="a panel's name is panel:NAME"):
         Panel("two", ("a", "b"))
 
 

@@ -97,8 +97,8 @@ def test_pictures_written_out_in_the_data(tmp_path):
     items = {item.id: item.pictures[0] for item in read_items(write(tmp_path / "i.jsonl", rows))}
     assert items["uri"].digest == items["path"].digest
     assert items["bare"].data() == noisy
-    for bad, words in (("data:image/png,abc", "not in base64"), ("x" * 5_000 + "?", "no sound base64"),
-                       ("abcd" * 2_000, "no path and no picture")):  # fmt: skip
+    for bad, words in (("data:image/png,abc", "not in base64"), ("x" * 5_000 + "?", "not valid base64"),
+                       ("abcd" * 2_000, "neither a path nor a picture")):  # fmt: skip
         with pytest.raises(Exception, match=words) as error:
             list(read_items(write(tmp_path / "bad.jsonl", [{"id": "1", "question": "?", "image": bad}])))
         assert len(str(error.value)) < 400, "the sentence does not repeat the picture"

@@ -253,7 +253,7 @@ def test_processes_that_stay_are_ended_and_the_verdict_counts(tmp_path):
         "time.sleep(0.2)\nprint('{\"marks\": [1, 0]}')"
     )
     judge = program(tmp_path, code)
-    with pytest.warns(fullbench.errors.DataWarning, match="left processes running; they were ended"):
+    with pytest.warns(fullbench.errors.DataWarning, match="left processes running; they were stopped"):
         (outcome,) = judge.judge([a_case()])
     assert outcome.marks == (1.0, 0.0)
     assert not running("sleep\0987")
@@ -321,7 +321,7 @@ def test_the_name_changes_with_the_program_and_with_files_among_its_arguments(tm
     (tmp_path / "rules.txt").write_text("two", encoding="utf-8")
     assert ProgramJudge(judge.program, judge.arguments).name != judge.name
     judge.program.write_text("print(2)  # longer", encoding="utf-8")
-    with pytest.raises(ModelError, match="was changed while it judged"):
+    with pytest.raises(ModelError, match="changed during the run"):
         list(judge.judge([a_case()]))
 
 

@@ -41,7 +41,7 @@ def test_both_spellings_mean_the_same_and_not_both_at_once(tmp_path: Path):
     [
         ({"jugde": "length"}, r"judge\(\): no argument is called 'jugde'; did you mean 'judge'"),
         ({"judge": "length", "ballot": "choice", "trials": "2"}, r"trials is a whole number; found '2'"),
-        ({"judge": "length", "ballot": 5}, "a ballot is named in words"),
+        ({"judge": "length", "ballot": 5}, "a ballot is a text such as"),
         ({"judge": 5, "ballot": "choice"}, "judge must be a spec"),
         ({"ballot": "choice"}, "No judge given"),
         ({"judge": "length"}, "No ballot given"),

@@ -83,7 +83,7 @@ def site(tmp_path_factory):
                 case, Verdict.from_case(case, JUDGE, [float(drawn("r", name, who).randint(1, 10)) for who in NAMES])
             )
     served = Site(folder, folder / "synthetic.ledger")
-    served.client("boss", "organiser")  # pictures are kept in an organiser's name
+    served.client("boss", "organiser")  # pictures need a lead's account
     kinds = {"score": "score:1-10", "pair": "choice+tie", "rank": "ranking", "rate": "score:1-10"}
     for kind, ballot in kinds.items():
         served.people("add", kind, "--kind", kind, "--ballot", ballot, "--ledger", served.ledger, "--votes", 3)

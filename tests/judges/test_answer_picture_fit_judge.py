@@ -97,7 +97,7 @@ def test_colours_are_words_not_parts_of_words():
 
 
 def test_a_folder_without_a_model_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"must hold a config\.json"):
+    with pytest.raises(InputError, match=r"needs a config\.json"):
         build_clip_correlation(tmp_path)
 
 

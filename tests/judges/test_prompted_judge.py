@@ -167,7 +167,7 @@ def test_a_judge_that_looks_at_one_picture_scores_it_and_abstains_itself_from_pa
     alone, together = rule(judge, Case(asked, (painted[0],), Score(1, 5)), Case(asked, tuple(painted), Choice()))
     assert alone.marks == (4.0,)
     assert (together.fault, together.text) == (
-        "abstained", "the case shows 2 pictures, and this judge takes 1 at a time",
+        "abstained", "the case shows 2 pictures, but this judge takes at most 1 at a time",
     )  # fmt: skip
     assert judge.name != PromptedJudge(talker).name
 
@@ -343,7 +343,7 @@ def test_thinking_aloud_is_not_held_to_a_form():
 
 
 def test_a_model_that_cannot_be_held_is_told():
-    with pytest.raises(InputError, match="cannot be held to a form of reply; leave 'constrained' out"):
+    with pytest.raises(InputError, match="cannot force an output format; leave out 'constrained'"):
         PromptedJudge(Talker(lambda _: "[[A]]"), constrained=True)
 
 

@@ -116,7 +116,7 @@ def test_files_and_folders_and_patterns_of_exports_are_read_by_every_door(filled
     with Ledger(parts, read_only=True) as ledger, Ledger(filled, read_only=True) as original:
         there = sorted(verdict.marks or () for verdict in ledger.verdicts())
         assert there == sorted(verdict.marks or () for verdict in original.verdicts(study="legs"))
-    assert "no seals" in run("ledger", "verify", parts, code=2)
+    assert "no row digests" in run("ledger", "verify", parts, code=2)
 
 
 def test_what_is_new_is_appended_and_nothing_else(book, tmp_path):
@@ -141,7 +141,7 @@ def test_a_lake_of_another_ledger_and_a_rewritten_ledger_are_refused(book, lake,
     with Ledger(tmp_path / "other.ledger"):
         pass
     assert "another ledger" in run("lake", "write", tmp_path / "other.ledger", "--out", lake, code=2)
-    with pytest.raises(LedgerError, match="sealed and is only read"):
+    with pytest.raises(LedgerError, match="a Parquet lake is read-only"):
         Ledger(lake)
 
 
@@ -268,7 +268,7 @@ def test_of_two_writers_at_once_the_second_adds_nothing(book, lake):
     entries = manifest.read_entries(store)
     late = manifest.next_entry(entries, ledger="x", ledger_digest=entries[0].lake_digest, at=0.0, segments=())
     manifest.append_entry(store, late)
-    with pytest.raises(LedgerError, match="another writer"):
+    with pytest.raises(LedgerError, match="another process"):
         manifest.append_entry(store, late)
 
 

@@ -313,7 +313,7 @@ def test_a_closed_or_read_only_ledger_takes_nothing(place, tmp_path):
         ledger.record()
     with Ledger(path, read_only=True) as ledger:
         assert len(ledger.record()) == 1
-        with pytest.raises(LedgerError, match="reading only"):
+        with pytest.raises(LedgerError, match="read-only"):
             ledger.add(verdict(2))
     assert sorted(file.name for file in tmp_path.iterdir()) in (["x.ledger"], ["x.ledger", "x.ledger.digests"], [])
 

@@ -35,7 +35,7 @@ def test_a_system_without_file_locks_is_told_in_a_sentence(tmp_path):
         timeout=60,
     )
     assert (done.returncode, "Traceback" in done.stderr) == (2, False)
-    assert "the lock of 'length' cannot be taken" in done.stderr
+    assert "'length' cannot be locked" in done.stderr
     assert "or on a PostgreSQL server" in done.stderr
 
 

@@ -52,7 +52,7 @@ def test_two_studies_that_share_an_id_never_meet_and_share_a_case_that_is_the_sa
         ]
         assert ledger.verify() == []
     with Ledger(place, read_only=True) as ledger:
-        with pytest.raises(LedgerError, match="the studies 'one', 'two', which never meet in one table; name one"):
+        with pytest.raises(LedgerError, match="the studies 'one', 'two', which are never mixed in one table; name one"):
             ledger.record()
         with pytest.raises(LedgerError, match="there is no study 'three'; it holds 'one', 'two'"):
             ledger.record(study="three")

@@ -155,7 +155,7 @@ def test_a_picture_that_is_gone_is_the_prompt_s_own_error(server, tmp_path):
         file.unlink()
     prompts = [ask(1, "a", pictures["large"], tag="gone"), ask(2, "b", tag="there"), ask(3, "c", pictures["small"])]
     replies = {reply.prompt.tag: reply for reply in ChatModel("x", server.url).answer(prompts)}
-    assert "the picture is gone" in (replies.pop("gone").error or "")
+    assert "the picture was deleted or moved" in (replies.pop("gone").error or "")
     assert replies.pop("there").error is None
     (small,) = replies.values()
     assert json.loads(small.text)["pictures"] == [pictures["small"].digest]
@@ -494,7 +494,7 @@ class TestErrors:
         assert f"Authorization: Bearer {KEY}" in server.books()["last"]["head"]
         assert KEY not in repr(model) + json.dumps(dict(model.settings))
         file.write_text(f"{KEY}\nx")
-        with pytest.raises(ModelError, match="holds spaces, quotes, line breaks") as caught:
+        with pytest.raises(ModelError, match="contains spaces, quotes, line breaks") as caught:
             model.answer([])
         assert KEY not in str(caught.value)
         file.write_text("")

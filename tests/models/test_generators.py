@@ -137,7 +137,7 @@ def test_what_cannot_be_drawn_is_said(cli, tmp_path):
     write_rows(tmp_path / "words.jsonl", [{"id": "w", "question": "a cat"}])
     with PictureServer(draw=lambda _: png((0, 0, 250))) as server:
         for items, kind, sentence in (
-            ("edits.jsonl", "image", "image-edit:NAME takes them"),
+            ("edits.jsonl", "image", "use image-edit:NAME"),
             ("words.jsonl", "image-edit", "the item has none"),
         ):
             spec = f"{kind}:one@{server.url}"

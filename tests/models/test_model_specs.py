@@ -120,7 +120,7 @@ def test_options_that_will_not_do(options, said):
 
 
 def test_no_name():
-    with pytest.raises(InputError, match="names no model"):
+    with pytest.raises(InputError, match="has no model name"):
         model_specs.build_vllm_model("@http://localhost:1/v1", {})
 
 
@@ -167,7 +167,7 @@ def test_a_providers_key_does_not_go_to_another_host(server, monkeypatch):
     assert "sk-of-openai" not in server.last()[0]
     list(model_specs.build_openai_model(f"m@{server.url}", {"key_env": "MINE"}).answer([ask(1)]))
     assert "Bearer sk-of-mine" in server.last()[0]
-    with pytest.raises(ModelError, match="wants a key and none was found; name the variable that holds it"):
+    with pytest.raises(ModelError, match="needs a key, but none was found; name the variable that holds it"):
         model_specs.build_openai_model("m@https://elsewhere.example/v1", {}).answer([])
 
 

@@ -182,7 +182,7 @@ def test_specs():
     assert build_composed_model("colours", {}).price == (0.0, 0.0)
     for spec, sentence in [
         ("composed:smell", "no tool 'smell'"),
-        ("composed:none?temperature=0", "goes by rules and takes no 'temperature'"),
+        ("composed:none?temperature=0", "follows fixed rules and takes no 'temperature'"),
         ("composed:none?llm=nobody", "no model 'nobody'"),
     ]:
         with pytest.raises(InputError, match=sentence):

@@ -61,7 +61,7 @@ def test_a_correlation_that_says_nothing_separates_nothing():
     assert picture_separation(Flat((0.3,)), given).value == 0.5
     with pytest.raises(ValueError, match="no row was counted"):
         picture_separation(Flat("abstained"), given)
-    with pytest.raises(InputError, match="two pictures or more"):
+    with pytest.raises(InputError, match="at least two pictures"):
         picture_separation(Flat((0.3,)), given[:1])
 
 
@@ -108,7 +108,7 @@ def test_a_choice_that_is_none_reaches_what_it_reaches():
     found = held_out_separation([Noise(1), good, Noise(2)], GIVEN, repeats=5)
     assert found.choice_counts == {good.name: 25}
     assert found.separation.value == pytest.approx(picture_separation(good, GIVEN).value, abs=0.03)
-    with pytest.raises(InputError, match="each of 30 parts needs two pictures or more"):
+    with pytest.raises(InputError, match="each of 30 parts needs at least two pictures"):
         held_out_separation([good], GIVEN, folds=30)
 
 

@@ -150,7 +150,7 @@ def test_clones_have_one_skill_and_rule_alike():
     ("wrong", "sentence"),
     [
         ({"own_family": 1.0}, "own_family needs families"),
-        ({"clones": 1}, "clones are two or more"),
+        ({"clones": 1}, "at least two clones"),
         ({"wordy_weak": 2.0}, "'wordy weak' is from -1 to 1"),
         ({"length_spread": -1.0}, "deviations, 0 or more"),
     ],

@@ -38,7 +38,7 @@ def test_it_is_a_benchmark_like_any_other():
     assert [item.key for item in synthetic_benchmark.items()] == [
         item.key for item in build_synthetic_benchmark().items()
     ]
-    with pytest.raises(InputError, match="leave the source out"):
+    with pytest.raises(InputError, match="leave out the source"):
         synthetic_benchmark.items(Path("somewhere"))
 
 

@@ -11,9 +11,8 @@ import pytest
 
 from fullbench import Case, Choice, Item, Record, Response, Score, Table, Verdict, plugin_specs
 from fullbench.analysis import standard_verdict_tables
-from fullbench.core.benchmark import HOOKS, Benchmark
+from fullbench.core.benchmark import HOOKS, Benchmark, LoadedData, Reproduced, Reproduction
 from fullbench.core.case import cases as cases_of
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData, Reproduced, Reproduction
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 from fullbench.judges.baselines import LengthJudge

@@ -240,8 +240,8 @@ def test_reading_first_and_writing_then_loses_nothing_among_threads(engine):
 @pytest.mark.parametrize(
     ("url", "says"),
     [
-        ("mysql://x", "'mysql' is not known"),
-        ("no url", "no database URL"),
+        ("mysql://x", "unknown database 'mysql'"),
+        ("no url", "not a database URL"),
         ("sqlite:////nowhere/at/all/x.sqlite", "cannot be opened"),
         ("postgresql://u:geheim@127.0.0.1:1/x", "cannot be opened"),
     ],

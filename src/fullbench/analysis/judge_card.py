@@ -115,7 +115,7 @@ def build_card(
     """
     all_verdicts = columns_from_verdicts(record) if columns is None else columns
     if judge not in all_verdicts.judges():
-        raise InputError(f"the record holds no verdict of {judge!r}; judges there: {', '.join(all_verdicts.judges())}")
+        raise InputError(f"the record has no verdict of {judge!r}; judges there: {', '.join(all_verdicts.judges())}")
     every_verdict = all_verdicts.where(judge=judge) if judge_columns is None else judge_columns
     counted_record = _counted_verdicts(record)
     # Criteria of items' own rubrics are in one table with a row each. All other tables are of the other criteria.
@@ -230,11 +230,11 @@ def _verdict_sentences(trusts: Sequence[Trust]) -> Iterator[Note]:
         criteria_by_word.setdefault((trust.word, trust.why), []).append(trust.criterion)
     for (word, why), criteria in criteria_by_word.items():
         where = _of_criterion(join_names(criteria)) if [*criteria] != [OVERALL] else ""
-        shown = word_note(word)
+        shown_word = word_note(word)
         yield (
-            Note("card.lead.trust-why", word=shown, on=where, why=why)
+            Note("card.lead.trust-why", word=shown_word, on=where, why=why)
             if why
-            else Note("card.lead.trust", word=shown, on=where)
+            else Note("card.lead.trust", word=shown_word, on=where)
         )
 
 

@@ -83,9 +83,9 @@ def item_criteria_table(
         judge: Name of the judge.
         people: Name under which people's votes are stored.
     """
-    own = columns.rows(mask)
+    item_columns = columns.rows(mask)
     rows: list[list[Cell]] = []
-    for (criterion,), part in own.by("criterion"):
+    for (criterion,), part in item_columns.by("criterion"):
         marks = part.mark[np.isfinite(part.mark)]
         mean = float(marks.mean()) if len(marks) else None
         rows.append([criterion, len(np.unique(part.item)), len(part), int((part.fault >= 0).sum()), mean])

@@ -48,7 +48,7 @@ def select_subset(record: Record, judge: str, which: Subset, *, people: str = PE
     if which not in get_args(Subset):
         raise InputError(f"unknown subset {which!r}; known: {', '.join(get_args(Subset))}")
     if judge not in record.judges:
-        raise InputError(f"the record holds no verdict of {judge!r}; judges there: {', '.join(record.judges)}")
+        raise InputError(f"the record has no verdict of {judge!r}; judges there: {', '.join(record.judges)}")
     caught = {
         verdict.item
         for verdict in record.where(criterion=HALLUCINATES, contestant=judge, fault=None)

@@ -34,7 +34,7 @@ def split_responses(
     wordings of a question stay together, so that the critic never trains on a rewording of a test question.
     """
     if not 0 < share < 1:
-        raise InputError(f"the share that is held back lies between 0 and 1; found {share}")
+        raise InputError(f"the held-out share is between 0 and 1; found {share}")
     all_responses = list(responses)
     sizes: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for response in all_responses:
@@ -52,7 +52,7 @@ def split_responses(
 
 def _find_item(response: Response, items: Mapping[str, Item]) -> Item:
     if response.item not in items:
-        raise InputError(f"{response.contestant!r} answers item {response.item!r}, which is not at hand")
+        raise InputError(f"{response.contestant!r} answers item {response.item!r}, which is not among the items")
     return items[response.item]
 
 

@@ -68,7 +68,8 @@ def build_own_cases(
     complete_items = usable_items(items, responses)
     if len(complete_items) < 2:
         raise InputError(
-            f"two items or more with the same kinds of media (a picture, a video...) and two answers are needed; found "
+            f"at least two items with the same kinds of media (a picture, a video...) and two responses are needed; "
+            f"found "
             f"{len(complete_items)} of {len(items)}"
         )
     cases: list[Case] = []

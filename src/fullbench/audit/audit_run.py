@@ -48,7 +48,7 @@ def study_name(size: str, seed: int, media: Sequence[str] = (PICTURE,)) -> str:
 def parse_media(names: Sequence[str]) -> tuple[str, ...]:
     """Return the media of these names, in the order of `MEDIA`."""
     if unknown := [name for name in names if name not in MEDIA]:
-        raise InputError(f"an audit has no medium {unknown[0]!r}; known: {', '.join(MEDIA)}")
+        raise InputError(f"an audit knows no medium {unknown[0]!r}; known: {', '.join(MEDIA)}")
     if not names:
         raise InputError(f"an audit needs a medium: {', '.join(MEDIA)}")
     return tuple(medium for medium in MEDIA if medium in names)

@@ -39,9 +39,7 @@ def load_audited_judges(requested_specs: Sequence[str], panels: Path | None = No
     """Load judges from specs; `panel:NAME` and `cascade:NAME` are defined in the file `panels`."""
     view_specs = [spec for spec in requested_specs if is_view(spec)]
     if view_specs and panels is None:
-        raise InputError(
-            f"{view_specs[0]} is named in a TOML file, as [panels.NAME] with members; say which by --panels"
-        )
+        raise InputError(f"{view_specs[0]} is defined in a TOML file, as [panels.NAME] with members. Add --panels FILE")
     study = _load_views(view_specs, panels) if panels is not None else Study("audit")
     judge_specs = list(
         dict.fromkeys([spec for spec in requested_specs if not is_view(spec)] + panels_and_cascades.member_specs(study))
@@ -75,7 +73,7 @@ def _load_views(view_specs: Sequence[str], path: Path) -> Study:
     cascades = checked("cascades", table.get("cascades", {}), error_at)
     defined_specs = [*(f"{PANEL}{name}" for name in panels), *(f"{CASCADE}{name}" for name in cascades)]
     if missing := [spec for spec in view_specs if spec not in defined_specs]:
-        raise InputError(f"there is no {missing[0]!r}; named here: {', '.join(defined_specs) or 'none'}", path=path)
+        raise InputError(f"there is no {missing[0]!r}; defined here: {', '.join(defined_specs) or 'none'}", path=path)
     return Study(
         "audit",
         panels={name: entry for name, entry in panels.items() if f"{PANEL}{name}" in view_specs},

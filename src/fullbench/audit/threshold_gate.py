@@ -130,10 +130,12 @@ def _audit_checks(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterato
     audits = [name for name in book.studies() if parse_study_name(name)]
     if not entry.get("study") and len(audits) > 1:
         names = ", ".join(audits)
-        raise InputError(f"{book.place} holds several audits ({names}); say which by study = in [[audit]]", path=path)
+        raise InputError(
+            f"{book.place} has several audits ({names}). Choose one with study = NAME in [[audit]]", path=path
+        )
     study = entry.get("study") or next(iter(audits), None)
     if study is None or study not in book.studies():
-        raise InputError(f"{book.place} holds no audit {study or ''}; `fullbench audit` makes one", path=path)
+        raise InputError(f"{book.place} holds no audit {study or ''}; `fullbench audit` creates one", path=path)
     record = ledger_verdicts_with_panels.load_record(book, study=study).in_canonical_order()
     for judge in _match_names(record.judges, entry.get("judge", ""), book, path):
         measures = audit_measurements(cards.build_findings(record, judge, members=view_members(book, judge)))

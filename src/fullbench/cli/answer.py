@@ -59,16 +59,16 @@ def answer(
     refuse_missing_pictures(selected_items, models, (), is_allowed=inputs.without_pictures)
     call_and_cost_plan.check_keys_and_budget(models, calls.budget)
     names = [model.name for model in models]
-    with calls.open(store) as opened:
+    with calls.open(store) as open_run:
         shared_budget = call_and_cost_plan.check_keys_and_budget(
-            models, calls.budget, spent_dollars=opened.spent_dollars
+            models, calls.budget, spent_dollars=open_run.spent_dollars
         )
-        context = opened.call_context(shared_budget, dict(zip(names, contestants, strict=True)))
+        context = open_run.call_context(shared_budget, dict(zip(names, contestants, strict=True)))
         job_counts = context.collect_answers(models, selected_items, samples=samples)
         order = {item.id: position for position, item in enumerate(selected_items)}
         # In the order of the items, not of the answers: the same command writes the same file.
         responses = sorted(
-            opened.book.responses(names, item_keys=[item.key for item in selected_items]),
+            open_run.book.responses(names, item_keys=[item.key for item in selected_items]),
             key=lambda response: (names.index(response.contestant), order[response.item], response.sample),
         )
     write_responses(out, responses)

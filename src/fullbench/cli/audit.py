@@ -48,8 +48,8 @@ def audit(
     media: Annotated[
         str,
         option(
-            "What the judge is shown: picture, video, audio or document, or several with commas. All but pictures take "
-            "60 to 80 cases with --quick, and 160 to 210 without.",
+            "Media that the judge gets: picture, video, audio or document, or several with commas. Video, audio and "
+            "documents take 60 to 80 cases with --quick, and 160 to 210 without.",
             "--media",
         ),
     ] = "picture",
@@ -120,8 +120,8 @@ def audit(
     if calls.dry_run:
         return calls.print_plan(audit_run, store.ledger)
     audit_run.check_ready(calls.budget)
-    with calls.open(store, audit_run.study.name) as opened:
-        study_result = opened.execute(audit_run)
+    with calls.open(store, audit_run.study.name) as open_run:
+        study_result = open_run.execute(audit_run)
         judged = [name for name in audit_run.audited_judges.names if name in study_result.record.judges]
         judge_cards = [
             with_card_names(audit_run.card(study_result.record, name), study_result.names) for name in judged

@@ -134,15 +134,15 @@ def _judge_canaries(
     shared_budget = call_and_cost_plan.check_keys_and_budget(
         call_and_cost_plan.models_of_judges([watched_judge]), calls.budget
     )
-    with calls.open(store, canary_checks.STUDY) as opened:
-        book = opened.book
+    with calls.open(store, canary_checks.STUDY) as open_run:
+        book = open_run.book
         cases = canary_checks.draw_canaries(book)
         due_cases = canary_checks.due_cases(
             cases, _canary_record(book, watched_judge.name), watched_judge.name, call_count
         )
         if len(due_cases) != call_count:
             print_message(f"The baseline comes first. It takes {len(due_cases):,} calls, whatever --calls says.")
-        context = opened.call_context(shared_budget, {watched_judge.name: spec})
+        context = open_run.call_context(shared_budget, {watched_judge.name: spec})
         job_counts = context.judge_cases(
             [watched_judge],
             due_cases,

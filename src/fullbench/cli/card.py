@@ -72,6 +72,7 @@ def card(
     from fullbench.reports import judge_card_display as cards
     from fullbench.reports.display_names_of_judges_and_contestants import DisplayNames
     from fullbench.studies import ledger_verdicts_with_panels
+    from fullbench.studies.judge_contestant_and_benchmark_specs import bundled_sample_message
     from fullbench.studies.ledger_display_names_and_name_lookup import (
         find_judges,
         find_name,
@@ -90,6 +91,8 @@ def card(
     label_verdicts = [] if labels is None else list(read_verdicts(labels, judge=people))
     if benchmark is not None:
         release = load_benchmark_release(benchmark, data)
+        if message := bundled_sample_message(benchmark, data):
+            print_message(message)
         record = Record(
             (*release.record.verdicts, *label_verdicts), release.record.items, release.record.responses
         ).in_canonical_order()

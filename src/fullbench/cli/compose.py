@@ -35,9 +35,7 @@ def duplicates(
     against: Annotated[
         list[Path] | None, option("Folder of other pictures to compare with, for example training data. Repeatable.")
     ] = None,
-    most: Annotated[
-        int, option("Number of the 256 hash bits that may differ between two copies.", min=0, max=256)
-    ] = 16,
+    most: Annotated[int, option("Maximum number of differing bits, of 256, between two copies.", min=0, max=256)] = 16,
     out: TablesOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -136,17 +134,17 @@ def rewrite(
     prompt_language = parse_language(language) if language else None
     shared_budget = call_and_cost_plan.check_keys_and_budget(rewriters, calls.budget)
     specs_by_name = {model.name: spec for model, spec in zip(rewriters, models, strict=True)}
-    with calls.open(store) as opened:
+    with calls.open(store) as open_run:
         rewording_result = reword_items(
             rewriters,
             source_items,
-            opened.book,
+            open_run.book,
             count=count,
             language=prompt_language,
-            engine=opened.engine,
+            engine=open_run.engine,
             specs=specs_by_name,
             budget=shared_budget,
-            stop=opened.stop,
+            stop=open_run.stop,
             quiet=calls.quiet,
         )
     write_rows(out, rewording_result.queue.rows, REWRITE_COLUMNS)
@@ -195,8 +193,8 @@ def references(
     if model is not None:
         writer = judge_contestant_and_benchmark_specs.contestant_from_spec(model)
         shared_budget = call_and_cost_plan.check_keys_and_budget([writer], calls.budget)
-        with calls.open(store) as opened:
-            context = opened.call_context(shared_budget, {writer.name: model})
+        with calls.open(store) as open_run:
+            context = open_run.call_context(shared_budget, {writer.name: model})
             writing_result = write_references(writer, source_items, context)
         rows, job_counts = [*rows, *writing_result.rows], writing_result.job_counts
         print_message(*writing_result.failures)
@@ -228,8 +226,8 @@ def rephrase(
 
     writer = judge_contestant_and_benchmark_specs.contestant_from_spec(model)
     shared_budget = call_and_cost_plan.check_keys_and_budget([writer], calls.budget)
-    with calls.open(store) as opened:
-        context = opened.call_context(shared_budget, {writer.name: model})
+    with calls.open(store) as open_run:
+        context = open_run.call_context(shared_budget, {writer.name: model})
         writing_result = rephrase_references(writer, list(read_items(items)), context, contestant=contestant)
     print_message(*writing_result.failures)
     count = write_responses(out, writing_result.responses)

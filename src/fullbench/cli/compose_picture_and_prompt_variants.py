@@ -60,7 +60,7 @@ DetectorOption = Annotated[
 LabelOption = Annotated[
     list[str] | None, option("Label of the regions that are used. Repeatable. Default: any.", "--label")
 ]
-ScoreOption = Annotated[float, option("Least confidence of the detector.", min=0.0, max=1.0)]
+ScoreOption = Annotated[float, option("Minimum confidence of the detector.", min=0.0, max=1.0)]
 InpainterOption = Annotated[
     str,
     option(
@@ -131,7 +131,8 @@ def conceal(
 ) -> None:
     """Make safety pairs: a copy in which every detected region is repainted (better), and the picture itself (worse).
 
-    The originals are marked as sensitive: they are shown veiled. People confirm the pairs (`people add --kind pair`).
+    The originals are marked as sensitive: pages cover them until a click. People confirm the pairs
+    (`people add --kind pair`).
 
     Examples:
 
@@ -157,7 +158,7 @@ def choose_pairs(
     store: LedgerOptions,
     judge: Annotated[str, option("Judge that marked the candidates: its name or a unique prefix.")],
     out: OutOption,
-    margin: Annotated[float, option("Least difference between the best and the worst mark of a prompt.", min=0.0)],
+    margin: Annotated[float, option("Minimum difference between the best and the worst mark of a prompt.", min=0.0)],
     perspective: Annotated[str, option("Perspective of the pairs: alignment, safety or quality.")] = "alignment",
     subset: Annotated[str, option("Sub-category of items without the tag subset.")] = "object",
     votes: Annotated[
@@ -186,16 +187,16 @@ def choose_pairs(
     with store.read(store.study) as book:
         (judge_name,) = find_judges(book, [judge])
         # Pictures are read from the ledger, so it stays open.
-        chosen = choose_clear_pairs(
+        clear_pairs = choose_clear_pairs(
             book.record([judge_name]), judge_name, margin, perspective=perspective, subset=subset
         )
         if votes is not None:
             with LedgerOptions(ledger=votes).read(None) as vote_book:
-                chosen = keep_confirmed_pairs(chosen, vote_book.verdicts(PEOPLE))
-        print_message(*chosen.messages(margin))
-        if not chosen.pairs:
+                clear_pairs = keep_confirmed_pairs(clear_pairs, vote_book.verdicts(PEOPLE))
+        print_message(*clear_pairs.messages(margin))
+        if not clear_pairs.pairs:
             raise InputError(f"No pair is left. Lower --margin {margin:g}, or judge more pictures of every prompt.")
-        _write_pairs(BuiltPairs(chosen.pairs), out)
+        _write_pairs(BuiltPairs(clear_pairs.pairs), out)
 
 
 def _read_pictures(folder: Path) -> Mapping[str, Picture]:
@@ -265,9 +266,9 @@ def grid(
             "Next: add pictures, then run `fullbench compose group`)"
         )
         return 0
-    with calls.open(store) as opened:
+    with calls.open(store) as open_run:
         drawn = draw_grid(
-            generator, prompts, out, opened.book, engine=opened.engine, budget=calls.budget, stop=opened.stop
+            generator, prompts, out, open_run.book, engine=open_run.engine, budget=calls.budget, stop=open_run.stop
         )
     count = write_rows(out, drawn.rows)
     for reason in drawn.failures:
@@ -306,7 +307,7 @@ def sanitise(
 ) -> int:
     """Let a model rewrite unsafe prompts into safe ones and label them. A person checks each pair.
 
-    Replies are stored in the ledger. Run the same command again to request only those that are missing.
+    Replies are stored in the ledger. Run the same command again to request missing replies only.
 
     Examples:
 
@@ -326,9 +327,9 @@ def sanitise(
         unsafe_prompts.append(row["prompt"])
     rewriter = judge_contestant_and_benchmark_specs.contestant_from_spec(model)
     shared_budget = call_and_cost_plan.priced_budget(calls.budget, [rewriter]) if calls.budget is not None else None
-    with calls.open(store) as opened:
+    with calls.open(store) as open_run:
         recording_model = RecordingModel(
-            rewriter, opened.book, spec=model, engine=opened.engine, budget=shared_budget, stop=opened.stop
+            rewriter, open_run.book, spec=model, engine=open_run.engine, budget=shared_budget, stop=open_run.stop
         )
         sanitising_result = rewritten(recording_model, dict.fromkeys(unsafe_prompts))
     rows = [

@@ -90,8 +90,12 @@ def stop_on_signals() -> Iterator[Stop]:
     try:
         yield stop
     except FullbenchError:
-        if any(counts.started_count or counts.stored_count for counts in stop.job_counts):
-            print_message(summary_line(stop.job_counts))
+        # A call that the error cut short, such as one of a local model that cannot be loaded, was not made.
+        ended = [
+            replace(counts, started_count=counts.finished_count + counts.failure_count) for counts in stop.job_counts
+        ]
+        if any(counts.started_count or counts.stored_count for counts in ended):
+            print_message(summary_line(ended))
         raise
     finally:
         gc.unfreeze()
@@ -321,15 +325,15 @@ def print_report(
         print_tables(selected, as_json=as_json, out=out)
         return
     width = shutil.get_terminal_size((110, 40)).columns
-    shown = [replace(table_as_shown(table), name=CURRENT.text(table.name)) for table in selected]
+    shown_tables = [replace(table_as_shown(table), name=CURRENT.text(table.name)) for table in selected]
     if view.all_tables and CURRENT.names is not None and (legend := CURRENT.names.legend(selected)) is not None:
-        shown.append(legend)
+        shown_tables.append(legend)
     if view.is_default and tables:
         _print_texts(
-            [one_screen_result_summary.render_first_screen(shown, width=width, sentences=sentences).rstrip("\n")]
+            [one_screen_result_summary.render_first_screen(shown_tables, width=width, sentences=sentences).rstrip("\n")]
         )
     else:
-        _print_texts(render_texts(shown, width=width, color=sys.stdout.isatty()))
+        _print_texts(render_texts(shown_tables, width=width, color=sys.stdout.isatty()))
 
 
 def print_tables(tables: Sequence[Table], *, as_json: bool, out: Path | None = None) -> None:

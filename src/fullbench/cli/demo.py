@@ -74,8 +74,8 @@ def demo(
             print_message(
                 f"Page with all {len(study_result.tables)} tables, charts and pictures: {study.report.resolve()}",
                 "Next:",
-                "  # show these results in the terminal",
-                f"  {command_text('report', '--ledger', study.ledger)}",
+                f"  # show these {len(study_result.tables)} tables in the terminal",
+                f"  {command_text('report', '--ledger', study.ledger, '--benchmark', study.benchmark)}",
                 "  # audit a biased judge (no key needed)",
                 f"  {command_text('audit', 'simulated:long-words', '--quick')}",
                 "  # start a study of your own pictures or questions",

@@ -109,6 +109,7 @@ def export(
         return
     from fullbench.analysis import right_and_wrong_cases_for_rerun
     from fullbench.studies.exchange.runnable_study_export import export_study as write
+    from fullbench.studies.judge_contestant_and_benchmark_specs import bundled_sample_message
     from fullbench.studies.run.missing_pictures import items_without_pictures
     from fullbench.studies.run.study_items_responses_and_labels import load_benchmark_release
 
@@ -132,6 +133,8 @@ def export(
             judge = judge and find_judges(book, [judge])[0]
     else:
         release = load_benchmark_release(name, data)
+        if message := bundled_sample_message(name, data):
+            print_message(message)
         record, tables = release.record, list(release.tables)
         judge = judge and find_name(judge, record.judges, record_display_names(record), "judge")
     if subset is not None and judge is not None:

@@ -24,7 +24,7 @@ from fullbench.errors import InputError
 from fullbench.number_agreement import agree_with_one
 
 if TYPE_CHECKING:
-    from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
+    from fullbench.core.benchmark import LoadedData
     from fullbench.core.table import Table
     from fullbench.files.exchange.foreign_files import ForeignFiles
     from fullbench.studies.run.base_run import StudyResult
@@ -45,7 +45,7 @@ def import_files(
     paths: Annotated[
         list[str],
         argument(
-            "Files and folders, after the KIND of format if you want to name it (`fullbench list` shows all).",
+            "Files and folders. An optional KIND in front names their format (`fullbench list` shows all).",
             metavar="[KIND] PATH...",
         ),
     ],
@@ -124,8 +124,8 @@ def import_files(
     print_message(*study_result.messages)
     numbers = {"items": len(record.items), "responses": len(record.responses), "verdicts": len(record)}
     print_message(f"Ledger: {ledger}, study {name!r}: {agree_with_one(_count_text(numbers))}.")
-    shown = ["run", out / "study.toml"] if out is not None else ["report", "--ledger", ledger, "--study", name]
-    print_message(f"Next: {command_text(*shown)}")
+    next_command = ["run", out / "study.toml"] if out is not None else ["report", "--ledger", ledger, "--study", name]
+    print_message(f"Next: {command_text(*next_command)}")
 
 
 def _split_kind(words: list[str]) -> tuple[str | None, list[Path]]:
@@ -133,17 +133,17 @@ def _split_kind(words: list[str]) -> tuple[str | None, list[Path]]:
     from fullbench.core.plugin_entry_points import did_you_mean, plugin_names
 
     kinds = plugin_names("importers")
-    first, rest = words[0].replace("-", "_"), list(map(Path, words[1:]))
-    if first in kinds and (rest or not Path(words[0]).exists()):
-        if not rest:
+    first, paths = words[0].replace("-", "_"), list(map(Path, words[1:]))
+    if first in kinds and (paths or not Path(words[0]).exists()):
+        if not paths:
             raise InputError(f"No file given. Write fullbench import {words[0]} PATH.")
-        if first == "huggingface" and len(rest) == 1 and not rest[0].exists():
+        if first == "huggingface" and len(paths) == 1 and not paths[0].exists():
             from fullbench.files.exchange.huggingface import NAME, download_dataset
 
-            if NAME.fullmatch(rest[0].as_posix()):
-                return first, [download_dataset(rest[0].as_posix())]
-        return first, rest
-    if rest and not Path(words[0]).exists() and "." not in words[0] and "/" not in words[0]:
+            if NAME.fullmatch(paths[0].as_posix()):
+                return first, [download_dataset(paths[0].as_posix())]
+        return first, paths
+    if paths and not Path(words[0]).exists() and "." not in words[0] and "/" not in words[0]:
         hint = did_you_mean(first, kinds) or "."
         raise InputError(f"There is no importer {words[0]!r}{hint} Installed: {', '.join(kinds)}")
     return None, list(map(Path, words))

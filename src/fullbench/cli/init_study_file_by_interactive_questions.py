@@ -63,7 +63,7 @@ def init(
 ) -> None:
     """Write a study file. Four questions ask for what it needs.
 
-    Values that are given as options are not asked for.
+    Each option answers one question in advance.
 
     Examples:
 

@@ -102,8 +102,8 @@ def judge(
     if calls.dry_run:
         return calls.print_plan(study_run, store.ledger)
     study_run.check_ready(calls.budget)
-    with calls.open(store) as opened:
-        study_result = opened.execute(study_run, with_texts=report is not None)
+    with calls.open(store) as open_run:
+        study_result = open_run.execute(study_run, with_texts=report is not None)
         if report is not None:
             from fullbench.reports.results_page import write_page
 

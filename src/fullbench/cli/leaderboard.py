@@ -126,13 +126,13 @@ def add(
             calls.print_tables([leaderboard_run.plan(book)])
         print_message(*leaderboard_run.messages)
         return 0
-    with calls.open(store) as opened:
-        study_result = opened.execute(leaderboard_run)
+    with calls.open(store) as open_run:
+        study_result = open_run.execute(leaderboard_run)
         print_message(*study_result.messages)
         tables = [*study_result.run_tables, *study_result.plain]
         if out is not None and out.suffix in {".html", ".htm"}:
             leaderboard_settings_tables_and_page.write_leaderboard_page(
-                study_result.record, tables, out, opened.book.digest()
+                study_result.record, tables, out, open_run.book.digest()
             )
             print_message(f"Page: {out}")
         else:
@@ -216,7 +216,7 @@ def grow(
     data: ReleaseOption = None,
     prompt_style: PromptStyleOption = "",
     zone: Annotated[
-        float, option("Treat neighbours as equal if they differ by less than N points with certainty.", min=1.0)
+        float, option("Treat neighbours as equal if they surely differ by less than N points.", min=1.0)
     ] = 30.0,
     most: Annotated[int | None, option("Stop after N matches.", min=1)] = None,
     rule: RuleOption = "mean",
@@ -245,11 +245,11 @@ def grow(
     request = leaderboard_inputs_from_options.LeaderboardRequest(
         benchmark, data, tuple(responses), "", None, judge, prompt_style, None, inputs.without_pictures, inputs.folders
     )
-    with calls.open(store) as opened:
-        book, stop = opened.book, opened.stop
-        run_options = RunOptions(budget=calls.budget, stop=stop, engine=opened.engine, quiet=calls.quiet)
+    with calls.open(store) as open_run:
+        book, stop = open_run.book, open_run.stop
+        run_options = RunOptions(budget=calls.budget, stop=stop, engine=open_run.engine, quiet=calls.quiet)
         prepared_board = leaderboard_inputs_from_options.prepare_leaderboard(request, book, run_options, answer=True)
-        board = prepared_board.board(book, board_settings, opened.engine)
+        board = prepared_board.board(book, board_settings, open_run.engine)
         with watch_progress("verdicts", [prepared_board.judge.name], None, quiet=calls.quiet) as watch:
             growth = grow_until_decided.grow_leaderboard(
                 board, zone=zone, most=most, seed=seed, budget=prepared_board.budget, stop=stop, watch=watch
@@ -284,7 +284,7 @@ def show_board(
     ] = None,
     together: Annotated[bool, option("Show a leaderboard from one model of all judges first.", "--joint")] = False,
     history: Annotated[
-        bool, option("Also show how ranks changed as contestants were added, and who answered what.", "--history")
+        bool, option("Also show how ranks changed as contestants were added, with their answers.", "--history")
     ] = False,
     means: Annotated[
         bool, option("Show only mean marks, one judge after another. For many millions of verdicts.", "--means")

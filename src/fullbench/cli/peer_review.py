@@ -64,7 +64,7 @@ def peer_review(
     seeds: Annotated[
         str | None, option("Seeds of several runs, for example 1,2,3,4: show mean and deviation of each method.")
     ] = None,
-    reading: Annotated[str, more("How to read the paper's equations: range, share, plain, sum or rank.")] = "range",
+    reading: Annotated[str, more("Variant of the paper's equations: range, share, plain, sum or rank.")] = "range",
     initial: Annotated[str, more("Start values of the weights: many, uniform or random.")] = "many",
     families: Annotated[
         list[str] | None, more("Families that names do not show, for example gpt-4o=openai,o1=openai. Repeatable.")
@@ -121,8 +121,8 @@ def peer_review(
     if calls.dry_run:
         calls.print_tables([review.plan() for review in peer_review_run.runs])
         return 0
-    with calls.open(store) as opened:
-        study_result = opened.execute(peer_review_run)
+    with calls.open(store) as open_run:
+        study_result = open_run.execute(peer_review_run)
         tables = [*(study_result.plain or study_result.tables), *study_result.run_tables]
         view.print_report(tables, as_json=calls.as_json)
         if charts is not None:
@@ -133,7 +133,7 @@ def peer_review(
         if report is not None:
             from fullbench.reports.results_page import write_page
 
-            source = {"ledger": opened.book.digest()}
+            source = {"ledger": open_run.book.digest()}
             write_page("Peer review", study_result.record, tables, report, lead=_LEAD, source=source)
             print_message(f"Page: {report}")
         return report_outcome(study_result.job_counts, what="questions, answers or reviews")

@@ -500,7 +500,7 @@ def next_pairs(
 
     Example:
 
-        fullbench people next --ledger fullbench.ledger --votes 100 --to ask.jsonl
+        fullbench people next --ledger fullbench.ledger --votes 100 --to next.jsonl
     """
     from fullbench.analysis.people.next_pairs_to_vote_on import build_queue
     from fullbench.analysis.people.votes_needed_for_ratings import select_criterion

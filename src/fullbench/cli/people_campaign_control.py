@@ -142,7 +142,7 @@ def link(
     days: Annotated[int, option("Number of days that the link works.")] = 30,
     each: Annotated[int, option("Number of tasks for each person; 0 for all.")] = 0,
     code: Annotated[str, option("Completion code at the end, or the https:// address that people return to.")] = "",
-    any_browser: Annotated[bool, option("Let a person with an id continue in any browser.", "--any-browser")] = False,
+    any_browser: Annotated[bool, option("Let people with an id continue in any browser.", "--any-browser")] = False,
     release: Annotated[
         str, option("Create no link. Let the person with this id continue in another browser.", metavar="ID")
     ] = "",

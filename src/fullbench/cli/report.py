@@ -73,7 +73,7 @@ def report(
         more("File with facts about contestants, one row each (size, rank, ...), shown as columns of boards."),
     ] = None,
     settle: Annotated[
-        bool, more("Show judges with doubtful cases again, with people's marks for these cases.", "--settle")
+        bool, more("Also show each judge with people's marks in place of its doubtful cases.", "--settle")
     ] = False,
     against: Annotated[str | None, option("Compare all judges with this one.")] = None,
     replacement: Annotated[
@@ -209,7 +209,8 @@ def report(
             )
             print_message(f"Page: {page_path}")
         else:
-            view.print_report(report_tables, as_json=as_json, out=out)
+            elsewhere = "" if benchmark else ". The tables of a paper's study need --benchmark NAME"
+            view.print_report(report_tables, as_json=as_json, out=out, elsewhere=elsewhere)
 
 
 def _with_people(judges: Sequence[str]) -> list[str] | None:

@@ -10,8 +10,8 @@ import typer
 
 from fullbench.cli.console import print_message, print_tables
 from fullbench.cli.shared_options_and_run_output import JsonOption, argument, option
+from fullbench.core.benchmark import Reproduced
 from fullbench.core.built_in_table_columns import table_columns
-from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError

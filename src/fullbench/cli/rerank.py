@@ -56,8 +56,8 @@ def rerank(
     )  # fmt: skip
     best_of_n_run = BestOfNRun(inputs.added_to(study))
     best_of_n_run.check_ready(calls.budget)
-    with calls.open(store) as opened:
-        study_result = opened.execute(best_of_n_run)
+    with calls.open(store) as open_run:
+        study_result = open_run.execute(best_of_n_run)
     write_outputs(study_result)
     row_count = sum(1 for _ in best_of_n_run.rows)
     print_message(

@@ -56,8 +56,8 @@ def propose(
     writer = judge_contestant_and_benchmark_specs.contestant_from_spec(model)
     examples = examples_of(items, responses, labels)
     shared_budget = call_and_cost_plan.check_keys_and_budget([writer], calls.budget)
-    with calls.open(store) as opened:
-        context = opened.call_context(shared_budget, {writer.name: model})
+    with calls.open(store) as open_run:
+        context = open_run.call_context(shared_budget, {writer.name: model})
         criteria, counts = propose_criteria(writer, examples, context, count=count)
     write_rubric(out, criteria, proposer=writer.name)
     print_message(f"{min(len(examples), EXAMPLES):,} of {len(examples):,} responses were used as examples.")
@@ -151,7 +151,7 @@ def learn(
     if call_mode not in CALLS:
         raise InputError(f"--calls is {' or '.join(CALLS)}; found {call_mode!r}.")
     job_counts = []
-    with calls.open(store) as opened:
+    with calls.open(store) as open_run:
         proposer, total_options = "", {}
         if model is not None:
             writer = judge_contestant_and_benchmark_specs.contestant_from_spec(model)
@@ -161,7 +161,7 @@ def learn(
                 for entry in examples_of(items, responses, labels)
                 if entry[2] is not None and not is_held_out(entry[0].id, held_out, seed)
             ]
-            context = opened.call_context(shared_budget, {writer.name: model})
+            context = open_run.call_context(shared_budget, {writer.name: model})
             criteria, counts = propose_criteria(writer, training_examples, context, count=count)
             job_counts, proposer = [counts], writer.name
         elif rubric is not None:
@@ -177,10 +177,10 @@ def learn(
         study_run = StudyRun(study)
         (plain_judge, *_), (entry,) = study_run.judges, study_run.rubrics
         spent_dollars = sum(counts.usage.dollars or 0.0 for counts in job_counts)
-        study_result = opened.execute(study_run, spent_dollars=spent_dollars)
+        study_result = open_run.execute(study_run, spent_dollars=spent_dollars)
         job_counts += study_result.job_counts
         data = collect_marked_responses(study_result.record, criteria, entry.judge.name, plain_judge.name, ballot)
-    if opened.stop.reason:
+    if open_run.stop.reason:
         return report_outcome(job_counts, what="verdicts")
     weighted_rubric = learn_weights(data, criteria, share=held_out, seed=seed)
     write_rubric(out, weighted_rubric.criteria, proposer=proposer, total_options=total_options)

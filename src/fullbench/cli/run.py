@@ -58,8 +58,8 @@ def run(
     if calls.dry_run:
         return calls.print_plan(study_run, store.path)
     study_run.check_ready(dollars)
-    with calls.open(store, plan.name, plan.engine) as opened:
-        study_result = opened.execute(study_run, budget=dollars, with_texts=plan.report is not None)
+    with calls.open(store, plan.name, plan.engine) as open_run:
+        study_result = open_run.execute(study_run, budget=dollars, with_texts=plan.report is not None)
         output_paths = write_outputs(study_result)
         tables = [*study_result.tables, *study_result.run_tables]
         view.print_report(tables, as_json=calls.as_json)

@@ -62,7 +62,7 @@ def serve_judge(
     from fullbench.studies.rubrics.rubrics_in_studies import ITEMS
     from fullbench.studies.study_file import Study
 
-    with ExitStack() as opened:
+    with ExitStack() as contexts:
         spec, measure, place = judge, None, store.path
         if judge.endswith(".toml"):
             plan = Study.read(Path(judge))
@@ -77,17 +77,19 @@ def serve_judge(
                 raise InputError("No rubric or ballot given. Add --rubric FILE or --ballot score:1-5.")
             if budget is not None:
                 raise InputError("--budget needs --rubric or --ballot; a score model alone costs nothing")
-            server = opened.enter_context(ScoreServer(scorer, host, port, token=token, most_in_flight=most_in_flight))
+            server = contexts.enter_context(ScoreServer(scorer, host, port, token=token, most_in_flight=most_in_flight))
             server.check_ready()
             print_message(
                 f"{scorer.name} serves scores at {server.url}; use it as the judge scores:{server.url}. Stop with "
                 "Ctrl-C."
             )
         else:
-            service = opened.enter_context(
+            service = contexts.enter_context(
                 RewardService(spec, measure, place, study=store.study or STUDY, budget=budget)
             )
-            server = opened.enter_context(RewardServer(service, host, port, token=token, most_in_flight=most_in_flight))
+            server = contexts.enter_context(
+                RewardServer(service, host, port, token=token, most_in_flight=most_in_flight)
+            )
             print_message(
                 f"{service.judge.name} serves rewards at {server.url}; every verdict is stored in {place}. Call it "
                 f"with fullbench.reward(url={server.url!r}). Stop with Ctrl-C."

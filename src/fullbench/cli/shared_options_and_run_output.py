@@ -57,8 +57,12 @@ def options(names: str) -> Callable[[Callable[..., Result]], Callable[..., Resul
     """
 
     def decorate(command: Callable[..., Result]) -> Callable[..., Result]:
-        own = dict(inspect.signature(command, eval_str=True).parameters)
-        groups = {name: own.pop(name).annotation for name in [*own] if is_dataclass(own[name].annotation)}
+        own_options = dict(inspect.signature(command, eval_str=True).parameters)
+        groups = {
+            name: own_options.pop(name).annotation
+            for name in [*own_options]
+            if is_dataclass(own_options[name].annotation)
+        }
         shared, group_of = {}, {}
         for group_name, group in groups.items():
             hints = get_type_hints(group, include_extras=True)
@@ -67,18 +71,18 @@ def options(names: str) -> Callable[[Callable[..., Result]], Callable[..., Resul
                     field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
                 )
                 group_of[field.name] = group_name
-        known = {**shared, **own}
-        order = [name for name in own if name not in names.split()] + names.split()
+        all_options = {**shared, **own_options}
+        order = [name for name in own_options if name not in names.split()] + names.split()
 
         @functools.wraps(command)
         def call(*arguments: Any, **values: Any) -> Result:
             group_values: dict[str, dict[str, Any]] = {name: {} for name in groups}
-            for name in values.keys() - own.keys():
+            for name in values.keys() - own_options.keys():
                 group_values[group_of[name]][name] = values.pop(name)
             filled_groups = {name: group(**group_values[name]) for name, group in groups.items()}
             return command(*arguments, **values, **filled_groups)
 
-        parameters = [known[name].replace(kind=Parameter.KEYWORD_ONLY) for name in order]
+        parameters = [all_options[name].replace(kind=Parameter.KEYWORD_ONLY) for name in order]
         call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         call.__annotations__ = {}  # Typer reads the signature, which is evaluated already
         return call
@@ -112,7 +116,7 @@ JsonOption = Annotated[bool, option("Print JSON on standard output and nothing e
 QuietOption = Annotated[bool, option("Hide the progress display.", "--quiet")]
 SeedOption = Annotated[int, option("Random seed.")]
 StrongOption = Annotated[
-    float, option("Weight of the strongest preference of a graded choice (such as 3 on choice:5) in ratings.")
+    float, option("Weight in ratings of the strongest preference on a graded ballot such as choice:5.")
 ]
 ResamplingSeedOption = Annotated[int, option("Random seed of resampled intervals, which are used from 100 items on.")]
 TablesOption = Annotated[Path | None, option("Output file: .html, .json, .csv, .md or .txt.")]
@@ -355,12 +359,21 @@ class ViewOptions:
         as_json: bool,
         out: Path | None = None,
         sentences: Sequence[str] | None = None,
+        elsewhere: str = "",
     ) -> None:
-        """Print the summary of a result, or the tables that these options name."""
+        """Print the summary of a result, or the tables that these options name.
+
+        Args:
+            tables: All tables of the result.
+            as_json: Print JSON instead.
+            out: File for the tables.
+            sentences: Sentences above the tables. Default: those of the summary.
+            elsewhere: Where other tables can be found, for the error on an unknown table.
+        """
         from fullbench.cli.console import print_report
         from fullbench.reports.one_screen_result_summary import Selection
 
-        view = Selection(self.all_tables, self.table, self.shown_judge)
+        view = Selection(self.all_tables, self.table, self.shown_judge, elsewhere)
         print_report(tables, view, as_json=as_json, out=out, sentences=sentences)
 
     def print_card(self, card: Card) -> None:
@@ -430,7 +443,7 @@ def read_study(file: Path, ledger: str | None, inputs: InputOptions, *, safe: bo
 
     if not file.exists() and str(file) in plugin_names("benchmarks"):
         raise InputError(
-            f"{file} is a benchmark, and a study file is read here; `fullbench export {file} --out {file}` writes its "
+            f"{file} is a benchmark, not a study file; `fullbench export {file} --out {file}` writes its "
             f"sample, then run {file}/study.toml"
         )
     study = Study.read(file)

@@ -140,14 +140,14 @@ def _unusable_verdicts(
     faulty_verdicts = [verdict for verdict in verdicts if verdict.fault is not None]
     if not faulty_verdicts:
         raise InputError(f"{ledger.place} has no unusable verdict{f' of {judge}' if judge else ''}.")
-    shown = faulty_verdicts[:count]
+    first_verdicts = faulty_verdicts[:count]
     cases = [
         _load_case_facts(ledger, verdict.case, verdict.judge, spec, wanted=partial(_is_same_vote, verdict))
-        for verdict in shown
+        for verdict in first_verdicts
     ]
     kinds = Counter(str(verdict.fault) for verdict in faulty_verdicts)
     kinds_text = ", ".join(f"{number:,} {kind}" for kind, number in kinds.most_common())
-    head = f"{len(shown):,} of {len(faulty_verdicts):,} unusable verdicts ({kinds_text})"
+    head = f"{len(first_verdicts):,} of {len(faulty_verdicts):,} unusable verdicts ({kinds_text})"
 
     def lines() -> Iterator[str]:
         yield f"{head}:"
@@ -158,8 +158,12 @@ def _unusable_verdicts(
     return cases, lines()
 
 
-def _is_same_vote(verdict: Verdict, other: Verdict) -> bool:
-    return (verdict.trial, verdict.rater, verdict.revision) == (other.trial, other.rater, other.revision)
+def _is_same_vote(verdict: Verdict, other_verdict: Verdict) -> bool:
+    return (verdict.trial, verdict.rater, verdict.revision) == (
+        other_verdict.trial,
+        other_verdict.rater,
+        other_verdict.revision,
+    )
 
 
 def _disputed_cases(ledger: Ledger, count: int, study: str | None, judge: str | None) -> tuple[Any, Iterable[str]]:
@@ -169,21 +173,21 @@ def _disputed_cases(ledger: Ledger, count: int, study: str | None, judge: str | 
     if not disputed_cases:
         who = "No two judges" if judge is None else f"{judge} and no other judge"
         raise InputError(f"{ledger.place}: {who} marked the same responses differently, so there is nothing to show.")
-    shown = disputed_cases[:count]
-    stored_cases = [next(iter(ledger.cases(disputed.cases)), None) for disputed in shown]
-    keys = [d.cases[0] if case is None else case.key for d, case in zip(shown, stored_cases, strict=True)]
+    first_cases = disputed_cases[:count]
+    stored_cases = [next(iter(ledger.cases(disputed.cases)), None) for disputed in first_cases]
+    keys = [d.cases[0] if case is None else case.key for d, case in zip(first_cases, stored_cases, strict=True)]
     case_facts = [_load_case_facts(ledger, key, None, None) for key in keys]
     facts = [
         {**asdict(disputed), "item": case["item"] or disputed.item, "responses": case["responses"]}
-        for disputed, case in zip(shown, case_facts, strict=True)
+        for disputed, case in zip(first_cases, case_facts, strict=True)
     ]
 
     def lines() -> Iterator[str]:
         yield (
-            f"{len(shown):,} of {len(disputed_cases):,} cases with disagreement, the largest first. Marks are means "
-            "over orders and trials."
+            f"{len(first_cases):,} of {len(disputed_cases):,} cases with disagreement, the largest first. Marks are "
+            "means over orders and trials."
         )
-        for disputed, case in zip(shown, case_facts, strict=True):
+        for disputed, case in zip(first_cases, case_facts, strict=True):
             yield ""
             share = f"differ by {disputed.disagreement:.0%} of the scale"
             yield f"item {disputed.item} · {disputed.ballot} · {disputed.criterion} · {share}"

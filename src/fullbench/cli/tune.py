@@ -102,14 +102,14 @@ def tune(
     ]
     shared_budget = call_and_cost_plan.priced_budget(calls.budget, models) if calls.budget is not None else None
     progress = _ProgressLines("rounds", "mean mark") if way == "ddpo" else _ProgressLines()
-    with calls.open(store) as opened:
+    with calls.open(store) as open_run:
         tuning_result = tune_generator(
             job,
             settings,
-            opened.book,
-            engine=opened.engine,
+            open_run.book,
+            engine=open_run.engine,
             budget=shared_budget,
-            stop=opened.stop,
+            stop=open_run.stop,
             quiet=calls.quiet,
             step=(lambda *_: None) if calls.quiet else progress,
         )

@@ -52,7 +52,7 @@ def _read_chunks(file: str) -> Iterator[dict[str, Column]]:
         missing = {"case", "judge", "item", "contestants", "ballot"} - present
         if missing:
             raise InputError(f"an export of verdicts has the columns case, judge, item, contestants and ballot; "
-                             f"{', '.join(sorted(missing))} are not there")  # fmt: skip
+                             f"{', '.join(sorted(missing))} are missing")  # fmt: skip
         names = (*KIND, "item", "case", "marks", *WHOLE, *REAL, *(["text"] if _has_abstentions(parquet_file) else []))
         # No dataset scan: it reads many batches ahead, which would take most of the memory.
         for batch in parquet_file.iter_batches(_BATCH, columns=[name for name in names if name in present]):

@@ -59,7 +59,13 @@ class Ballot(ABC):
 
     @abstractmethod
     def ask(self, n: int, language: Language = "en", form: Style = "marker") -> str:
-        """Return the words that request a verdict in the form `read` prefers. An echo of them is not a verdict."""
+        """Return the words that request a verdict in the form `read` prefers. An echo of them is not a verdict.
+
+        Args:
+            n: Number of responses shown.
+            language: Language of the words: en or zh.
+            form: Output format: marks in brackets (marker), or JSON with reasons or bare.
+        """
 
     @abstractmethod
     def allows(self, marks: Sequence[float]) -> bool:
@@ -74,9 +80,15 @@ class Ballot(ABC):
         """Return the JSON schema of one value for n responses, and the number of values."""
 
     def read(self, text: str, n: int, shown: Sequence[str] = ()) -> MarksOrFault:
-        """Read a reply with `fullbench.parsing.read`; a shortcut for plugins and notebooks."""
+        """Read a reply with `fullbench.parsing.read`; a shortcut for plugins and notebooks.
+
+        Args:
+            text: The reply.
+            n: Number of responses shown.
+            shown: Texts that the judge got. What it only quotes from them is no verdict.
+        """
         if not _READERS:
-            raise InputError("nothing reads replies yet: import fullbench.parsing first, or call its read()")
+            raise InputError("no parser is registered: import fullbench.parsing first, or call its read()")
         return _READERS[0](self, text, n, shown)
 
     def write(self, marks: Sequence[float], form: Style = "marker") -> str:
@@ -425,7 +437,7 @@ class Number(Ballot):
 
     def check(self, n: int) -> None:
         if n < 1:
-            raise InputError("a number ballot takes one response or more; found none")
+            raise InputError("a number ballot needs at least one response; found none")
 
     def ask(self, n: int, language: Language = "en", form: Style = "marker") -> str:
         several = f", one for each of the {n} responses in the order shown" if n > 1 else ""
@@ -473,7 +485,7 @@ def ballot(spec: str) -> Ballot:
         raise _unknown_ballot_error(spec)
     made_ballot = plugin_entry_points.load_plugin("ballots", kind)(argument)
     if not isinstance(made_ballot, Ballot):
-        raise InputError(f"the plugin of the ballot {spec!r} made no Ballot; found {type(made_ballot).__name__}")
+        raise InputError(f"the plugin of the ballot {spec!r} returned no Ballot; found {type(made_ballot).__name__}")
     return made_ballot
 
 
@@ -511,7 +523,7 @@ def parse_choice(argument: str) -> Choice | GradedChoice:
         return GradedChoice(int(argument))
     if argument in {"2", "3"}:
         plain = "choice" if argument == "2" else "choice+tie"
-        raise InputError(f"the ballot 'choice:{argument}' has another name: write {plain}")
+        raise InputError(f"the ballot 'choice:{argument}' is written differently: use {plain}")
     if argument:
         raise InputError(
             f"unknown ballot 'choice:{argument}'; a graded choice has 5 or 7 levels (choice:5, choice:7), or 4 or 6 "
@@ -554,7 +566,7 @@ _OTHER_WORDS = {
 def parse_number(argument: str) -> Number:
     """Return the ballot `number`."""
     if argument:
-        raise InputError(f"the ballot 'number' has no ends and takes nothing behind it; found 'number:{argument}'")
+        raise InputError(f"the ballot 'number' has no limits and no argument; found 'number:{argument}'")
     return Number()
 
 

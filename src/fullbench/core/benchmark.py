@@ -1,4 +1,4 @@
-"""`Benchmark`: a paper as one object with all its hooks, and the protocols of these hooks."""
+"""`Benchmark`: a paper as one object with all its hooks, their protocols, and the data that they return."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from fullbench.core.case import Case, Orders
+from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData, Reproduction
 from fullbench.core.response import Response
 from fullbench.core.table import Table
 from fullbench.core.verdict import Verdict
@@ -24,6 +24,61 @@ PAPER_PROTOCOL: Mapping[str, Any] = {"paper": True}
 
 UNPUBLISHED_TABLES = "our condensed tables, which are not published (docs/reference/data.md)"
 """`reproduce_from` of a benchmark whose authors released its data in another form only, or not at all."""
+
+
+Basis = Literal["data", "printed"]
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """One published cell, computed again from the released data.
+
+    `value` is a number or a mapping of numbers. `metric` names the one shown in a table (`""` if the value is a
+    number), `estimate` is that one with its interval, and `paper` is the published number. `basis` is the origin of
+    the value: the released `data`, or numbers `printed` elsewhere in the same paper, which only shows that these are
+    consistent. `decimals` is the number of decimals of `paper`, if its line of the paper shows it and the rest of the
+    table does not.
+    """
+
+    id: str
+    value: Any
+    n: int
+    metric: str = ""
+    estimate: Estimate | None = None
+    paper: float | None = None
+    source: str = ""
+    basis: Basis = "data"
+    decimals: int | None = None
+
+    @property
+    def table_value(self) -> Any:
+        """The one number that represents the cell in a table."""
+        value = self.value
+        for name in filter(None, self.metric.split(".")):
+            value = value[name]
+        return value
+
+    @property
+    def cell(self) -> Mapping[str, Any]:
+        """The cell as written to a file."""
+        basis = {} if self.basis == "data" else {"from": self.basis}
+        return {"id": self.id, "value": self.value, "n": self.n, **basis}
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """All cells of a paper that its released data allow, and tables of oddities in these data."""
+
+    cells: Sequence[Reproduced]
+    tables: Sequence[Table] = ()
+
+
+@dataclass(frozen=True)
+class LoadedData:
+    """Data that a benchmark brings: items, responses and verdicts, and tables of oddities in their files."""
+
+    record: Record
+    tables: Sequence[Table] = ()
 
 
 @dataclass(frozen=True)
@@ -88,7 +143,7 @@ def no_items(_: Path | None = None, /) -> Iterable[Item]:
 
 def no_cases(_: Sequence[Item], __: Iterable[Response], /, *, trials: int = 1) -> Iterator[Case]:  # noqa: ARG001
     """Raise, for a benchmark whose questions were never released."""
-    raise InputError("this benchmark has no cases: its questions were not released, so nothing can be judged anew")
+    raise InputError("this benchmark has no cases: its questions were not released, so nothing new can be judged")
 
 
 def no_tables(_: Record, /) -> Sequence[Table]:
@@ -167,7 +222,7 @@ class Benchmark:
     def bring_with_labels(self, source: Path | None = None) -> LoadedData:
         """Return the data of `bring` with people's labels; raise if the benchmark has no `bring`."""
         if self.bring is None:
-            raise InputError(f"the benchmark {self.name!r} brings no verdicts of its own: it has no 'bring'")
+            raise InputError(f"the benchmark {self.name!r} has no verdicts of its own: its 'bring' is missing")
         bundle = self.bring(source)
         if self.labels is None:
             return bundle

@@ -113,7 +113,7 @@ def cases(
     if orders not in ORDERS:
         raise InputError(f"unknown orders {orders!r}; known: {', '.join(ORDERS)}")
     if samples not in {"aligned", "crossed", "all"}:
-        raise InputError(f"samples meet 'aligned', 'crossed' or 'all', not {samples!r}")
+        raise InputError(f"samples are matched as 'aligned', 'crossed' or 'all', not {samples!r}")
     answers: dict[str, dict[str, list[Response]]] = {}
     for response in responses:
         answers.setdefault(response.item, {}).setdefault(response.contestant, []).append(response)

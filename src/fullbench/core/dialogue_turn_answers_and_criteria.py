@@ -129,8 +129,8 @@ def criteria_of_items(criterion: str, items: Sequence[Item]) -> Iterator[tuple[s
     if each is not None:
         turn_counts = [max(1, len(open_turns(item))) for item in items]
         for number in range(1, max(turn_counts, default=0) + 1):
-            chosen = [item for item, count in zip(items, turn_counts, strict=True) if count >= number]
-            yield turn_criterion(each["base"] or OVERALL, number), chosen
+            long_enough_items = [item for item, count in zip(items, turn_counts, strict=True) if count >= number]
+            yield turn_criterion(each["base"] or OVERALL, number), long_enough_items
         return
     _, turn = split_criterion(criterion)
     yield criterion, [item for item in items if turn is None or max(1, len(open_turns(item))) >= turn]

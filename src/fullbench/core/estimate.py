@@ -43,7 +43,13 @@ class Estimate:
 
     @classmethod
     def bare(cls, value: float, n: int, why: str) -> Estimate:
-        """Return a value without an interval, and the reason."""
+        """Return a value without an interval.
+
+        Args:
+            value: The value.
+            n: Number of observations.
+            why: Why there is no interval.
+        """
         return cls(value, value, value, n, why=why)
 
     def __str__(self) -> str:

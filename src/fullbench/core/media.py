@@ -168,14 +168,27 @@ class Media(NotebookDisplay):
 
     @classmethod
     def read(cls, file: str | Path, *, path: str | Path | None = None, line: int | None = None) -> Media:
-        """Return a file on disk; `path` and `line` locate it in error messages."""
+        """Return a file on disk.
+
+        Args:
+            file: The picture, video, recording or document.
+            path: Data file that names it, for error messages.
+            line: Line in that file, for error messages.
+        """
         return read_media(file, getattr(cls, "kind", None), path=path, line=line)
 
     @classmethod
     def from_bytes(
         cls, data: bytes, *, name: str | None = None, path: str | Path | None = None, line: int | None = None
     ) -> Media:
-        """Return a file held in memory; `path` and `line` locate it in error messages."""
+        """Return a file held in memory.
+
+        Args:
+            data: The bytes of the file.
+            name: Name of the file in error messages.
+            path: Data file that names it, for error messages.
+            line: Line in that file, for error messages.
+        """
         return media_from_bytes(data, getattr(cls, "kind", None), name=name, path=path, line=line)
 
     @property
@@ -251,11 +264,11 @@ class Media(NotebookDisplay):
 
     def _raise_gone(self, error: OSError) -> NoReturn:
         place = self.source if isinstance(self.source, Path) else None
-        raise InputError(f"the {self.noun} is gone ({error.strerror})", path=place) from error
+        raise InputError(f"the {self.noun} was deleted or moved ({error.strerror})", path=place) from error
 
     def _raise_changed(self) -> NoReturn:
         place = self.source if isinstance(self.source, Path) else None
-        raise InputError(f"the {self.noun} changed since the items were read: start the run again", path=place)
+        raise InputError(f"the {self.noun} changed after the items were read: start the run again", path=place)
 
 
 _CLASSES: dict[Kind, type[Media]] = {}

@@ -55,7 +55,7 @@ class Usage:
     def over(self, parts: int) -> Usage:
         """Return the mean usage of one of `parts` parts, with at least one call and tokens rounded up."""
         if parts < 1:
-            raise ValueError(f"a usage is spread over one part or more; found {parts}")
+            raise ValueError(f"a usage is split into at least one part; found {parts}")
         return Usage(
             max(1, round(self.calls / parts)),
             round(self.retries / parts),

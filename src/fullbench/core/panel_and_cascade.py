@@ -73,9 +73,9 @@ class Panel:
 
     def __post_init__(self) -> None:
         if not self.name.startswith(PANEL) or not self.name.removeprefix(PANEL).strip():
-            raise InputError(f"a panel is called {PANEL}NAME; found {self.name!r}")
+            raise InputError(f"a panel's name is {PANEL}NAME; found {self.name!r}")
         if len(set(self.members)) < 2:
-            raise InputError(f"{self.name} needs two members or more; found {', '.join(self.members) or 'none'}")
+            raise InputError(f"{self.name} needs at least two members; found {', '.join(self.members) or 'none'}")
         if self.rule not in RULES:
             raise InputError(f"{self.name}: unknown rule {self.rule!r}; known: {', '.join(RULES)}")
         if not 0 <= self.quorum <= len(self.members):
@@ -120,7 +120,7 @@ class Cascade:
 
     def __post_init__(self) -> None:
         if not self.name.startswith(CASCADE) or not self.name.removeprefix(CASCADE).strip():
-            raise InputError(f"a cascade is called {CASCADE}NAME; found {self.name!r}")
+            raise InputError(f"a cascade's name is {CASCADE}NAME; found {self.name!r}")
         if self.small == self.large:
             raise InputError(f"{self.name} needs two judges, a small and a large one; found {self.small!r} twice")
         if not 0 < self.threshold <= 1:

@@ -96,12 +96,25 @@ class Picture(Media):
     def from_bytes(
         cls, data: bytes, *, name: str | None = None, path: str | Path | None = None, line: int | None = None
     ) -> Picture:
-        """Return a picture held in memory; `path` and `line` locate it in error messages."""
+        """Return a picture held in memory.
+
+        Args:
+            data: The bytes of the picture.
+            name: Name of the picture in error messages.
+            path: Data file that names it, for error messages.
+            line: Line in that file, for error messages.
+        """
         return cls(media.bytes_digest(data), _require_picture(data, name or "picture", path, line), data)
 
     @classmethod
     def read(cls, file: str | Path, *, path: str | Path | None = None, line: int | None = None) -> Picture:
-        """Return a picture on disk; `path` and `line` locate it in error messages."""
+        """Return a picture on disk.
+
+        Args:
+            file: The picture.
+            path: Data file that names it, for error messages.
+            line: Line in that file, for error messages.
+        """
         data = _read_file(file, path, line)
         found_type = _require_picture(data, str(file), path, line)
         if is_cut_off(data, found_type):
@@ -139,7 +152,7 @@ def _read_file(file: str | Path, path: str | Path | None, line: int | None) -> b
 def _require_picture(data: bytes, name: str, path: str | Path | None, line: int | None) -> str:
     found_type = media.require_type(data, "image", name, path, line)
     if has_no_pixels(data):
-        raise InputError(f"the picture {name!r} is 0 pixels wide or high; make it again", path=path, line=line)
+        raise InputError(f"the picture {name!r} is 0 pixels wide or high; replace it", path=path, line=line)
     return found_type
 
 

@@ -57,7 +57,7 @@ class Printable(NotebookDisplay):
         .csv, .tex, .md, .html, .json and .txt hold tables; .svg, .png and .pdf the chart of one table.
         """
         if not _writers:
-            raise RuntimeError("import fullbench first: its root says how tables are written")
+            raise RuntimeError("import fullbench first: it registers how tables are written")
         return _writers[0](self, path)
 
 
@@ -69,5 +69,5 @@ class FrameConvertible(NotebookDisplay):
     def frame(self, library: str | None = None) -> Any:
         """Return the rows as a frame of polars or pandas: the one given, in use, or installed."""
         if not _frames:
-            raise RuntimeError("import fullbench first: its root says how frames are made")
+            raise RuntimeError("import fullbench first: it registers how frames are made")
         return _frames[0](self, library)

@@ -33,7 +33,14 @@ class Response(NotebookDisplay):
 
     @classmethod
     def say(cls, item: str, contestant: str, text: str, **response_fields: Any) -> Response:
-        """Return the usual response: text."""
+        """Return a response that is one text.
+
+        Args:
+            item: Id of the item.
+            contestant: Name of the contestant.
+            text: The answer.
+            **response_fields: Other fields, such as `sample` or `tags`.
+        """
         return cls(item, contestant, (text,), **response_fields)
 
     @property

@@ -49,7 +49,7 @@ class Criterion:
 
     def __post_init__(self) -> None:
         if not self.name.strip():
-            raise InputError("a criterion of a rubric has a name or words; found none")
+            raise InputError("a criterion of a rubric needs a name or a text; found neither")
         if not math.isfinite(self.weight) or not self.weight:
             raise InputError(
                 f"the criterion {self.name!r} has the weight {self.weight:g}; give it points above 0, or below 0 if it "
@@ -133,7 +133,7 @@ def parse_criteria(entries: Any, *, item: str = "") -> tuple[Criterion, ...]:
     criteria = [Criterion.from_entry(entry, item=item) for entry in entries]
     counts = Counter(criterion.name for criterion in criteria)
     if (twice := sorted(name for name, count in counts.items() if count > 1)) and not item:
-        raise InputError(f"the rubric names the criterion {twice[0]!r} twice; names must differ")
+        raise InputError(f"the rubric has the criterion {twice[0]!r} twice; names must differ")
     if twice:
         seen: Counter[str] = Counter()
         for place, criterion in enumerate(criteria):
@@ -178,7 +178,7 @@ class Rubric:
 
     def __post_init__(self) -> None:
         if not self.name.startswith(RUBRIC) or not self.name.removeprefix(RUBRIC).strip():
-            raise InputError(f"a rubric is called {RUBRIC}NAME; found {self.name!r}")
+            raise InputError(f"a rubric's name is {RUBRIC}NAME; found {self.name!r}")
         if not self.criteria:
             raise InputError(f"{self.name} has no criterion")
         if self.total not in TOTAL_FORMS:
@@ -187,8 +187,9 @@ class Rubric:
             if self.total != "sum" and not any(criterion.weight > 0 for criterion in criteria):
                 whose = f"the rubric of item {item!r}" if item else "the rubric"
                 raise InputError(
-                    f"{whose} has no criterion with positive points, so no total can be a share of them; add one, or "
-                    'say total = "sum"'
+                    f"{whose} has no criterion with positive points, so the total cannot be a share of them; add one, "
+                    f"or "
+                    'set total = "sum"'
                 )
         if not any(criterion.required for criterion in self.criteria):
             # Items bring their own criteria in parts, so a required one may still come.

@@ -90,7 +90,9 @@ class ReplyReading:
         try:
             return READINGS_BY_NUMBER[number]
         except KeyError:
-            raise InputError(f"unknown number {number} of how a reply was read (`reader`)") from None
+            raise InputError(
+                f"unknown number {number} in the column `reader`, which shows how a reply was read"
+            ) from None
 
 
 _READINGS = starmap(ReplyReading, product(range(10), (None, True, False), *[(False, True)] * 3))
@@ -131,17 +133,17 @@ class Verdict:
 
     def __post_init__(self) -> None:
         if (self.marks is None) == (self.fault is None):
-            raise InputError(f"a verdict has marks or a fault, never both and never neither (case {self.case})")
+            raise InputError(f"a verdict has either marks or a fault (case {self.case})")
         if self.fault is not None and self.fault not in FAULTS:
             raise InputError(f"unknown fault {self.fault!r}: {', '.join(FAULTS)} are known (case {self.case})")
         if self.marks is not None:
             if len(self.marks) != len(self.contestants):
                 counts_text = f"{len(self.marks)} marks for {len(self.contestants)} responses"
                 raise InputError(
-                    f"a verdict gives every response shown one mark; found {counts_text} (case {self.case})"
+                    f"a verdict has one mark for every response shown; found {counts_text} (case {self.case})"
                 )
             if self.samples and len(self.samples) != len(self.contestants):
-                raise InputError(f"a verdict numbers the sample of every response shown or of none (case {self.case})")
+                raise InputError(f"a verdict has a sample number for every response, or for none (case {self.case})")
             if not all(map(math.isfinite, self.marks)):
                 raise InputError(f"a mark must be a finite number; found {self.marks} (case {self.case})")
 

@@ -185,9 +185,7 @@ class Record(FrameConvertible):
                 marks = dict(zip(verdict.shown_responses, verdict.marks, strict=True))
                 theirs.setdefault(_comparison_key(verdict), []).append(marks)
         if not theirs:
-            raise InputError(
-                f"no marked verdict of judge {other_judge!r} is in the record; judges there: {self.judges}"
-            )
+            raise InputError(f"the record has no marked verdict of judge {other_judge!r}; judges there: {self.judges}")
         pairings = []
         for verdict in self.verdicts:
             if verdict.judge == other_judge or verdict.marks is None:

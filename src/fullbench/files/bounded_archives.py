@@ -133,7 +133,10 @@ def copy_archive(path: Path, limit: int, most_tags: int) -> Iterator[IO[bytes]]:
                 is_start = True
                 for piece in archive.unpack_pieces(member):
                     if is_start and b"<!DOCTYPE" in piece[:4096]:
-                        raise InputError("an XML part declares a document type, as no spreadsheet does", path=path)
+                        raise InputError(
+                            "an XML part declares a document type, which no spreadsheet does; save the file again",
+                            path=path,
+                        )
                     is_start, tag_count = False, tag_count + piece.count(b"<")
                     if tag_count > most_tags:
                         raise TooMuchUnpacked(f"it has more than {most_tags:,} XML tags", path=path)

@@ -68,7 +68,7 @@ def _numbered_rows(path: Path) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
     if rows_by_id is not None:
         for place, (name, row) in enumerate(rows_by_id.items(), 1):
             if not isinstance(row, dict):
-                raise InputError(f"the entry {name!r} is no object of a question", path=path)
+                raise InputError(f"the entry {name!r} is not an object with a question", path=path)
             yield place, str(name), row
         return
     for place, (line, row) in enumerate(read_rows(path)):
@@ -104,7 +104,7 @@ def _load_picture(path: Path, line: int, name: str, row: Mapping[str, Any]) -> P
         try:
             return Picture.from_bytes(base64.b64decode(value, validate=True))
         except (binascii.Error, ValueError) as error:
-            raise InputError(f"the picture of {name!r} is no base64 ({error})", path=path, line=line) from error
+            raise InputError(f"the picture of {name!r} is not valid base64 ({error})", path=path, line=line) from error
     folder = path.parent
     for place in (value, f"images/{value}", f"{name}/{value}", f"images/{name}/{value}"):
         if (folder / place).is_file():
@@ -145,5 +145,5 @@ def _answer_letter(path: Path, line: int, answer: Any, options: int) -> str:
     else:
         place = int(answer)
     if not 0 <= place < options:
-        raise InputError(f"the answer {answer!r} is none of the {options} choices", path=path, line=line)
+        raise InputError(f"the answer {answer!r} is not one of the {options} choices", path=path, line=line)
     return LETTERS[place]

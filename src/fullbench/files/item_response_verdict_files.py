@@ -615,7 +615,6 @@ class Blanks:
         if self.count:
             sentence = (
                 f"{place}: {self.count:,} of {total:,} responses have no text (null, NaN or an empty cell), "
-                f"{self.first}: they were taken as empty answers, and are judged as such. Leave out rows that are no "
-                "answers."
+                f"{self.first}. They are judged as empty answers. Remove rows that are not answers."
             )
             warnings.warn(sentence, DataWarning, stacklevel=2)

@@ -31,7 +31,8 @@ def items_in(folder: Path, question: str | None) -> Iterator[Item]:
     if not files:
         other_files = other_files_note(folder)
         raise InputError(
-            f"the folder holds no pictures, videos, recordings or PDF files{f': {other_files}' if other_files else ''}",
+            f"the folder contains no pictures, videos, recordings or PDF "
+            f"files{f': {other_files}' if other_files else ''}",
             path=folder,
         )
     ambiguous_files = _same_stem_files(files)
@@ -115,7 +116,7 @@ def _visible_files(folder: Path) -> Iterator[Path]:
 def check_new(folder: Path) -> None:
     """Refuse to write into a folder that is not empty, or over a file."""
     if folder.exists() and not folder.is_dir():
-        raise InputError("this is a file, and a folder is written; name a new one", path=folder)
+        raise InputError("this is a file, but a folder is needed; choose another name", path=folder)
     if folder.exists() and any(folder.iterdir()):
         raise InputError("the folder is not empty; choose another one, or move it away", path=folder)
 
@@ -134,7 +135,7 @@ class Pictures:
         """
         path = Path(folder)
         if not path.is_dir():
-            raise InputError("this is no folder of pictures", path=path)
+            raise InputError("this is not a folder of pictures", path=path)
         images: dict[str, Picture] = {}
         bad: list[str] = []
         files = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
@@ -152,7 +153,7 @@ class Pictures:
             images[file.name] = picture
         if not images:
             unread = f"; {len(bad)} could not be read: {bad[0]}" if bad else ""
-            raise InputError(f"the folder holds no picture{unread}", path=path)
+            raise InputError(f"the folder contains no picture{unread}", path=path)
         return cls(images, bad)
 
 

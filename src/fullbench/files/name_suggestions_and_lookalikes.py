@@ -57,8 +57,8 @@ def warn_of_twins(place: Path, names: Iterable[str]) -> None:
         # Names that differ only in Unicode form look the same in repr; ascii shows their code points.
         spell = repr if len({unicodedata.normalize("NFC", name) for name in twins}) == len(twins) else ascii
         warnings.warn(
-            f"{place}: {' and '.join(map(spell, twins))} are {len(twins)} contestants, though their names differ in no "
-            "more than spaces, capitals or how letters are stored; if they are one, give it one name in all rows.",
+            f"{place}: {' and '.join(map(spell, twins))} are {len(twins)} contestants, but their names differ only in "
+            f"spaces, capitals or how letters are stored. If they are the same, use one name in all rows.",
             DataWarning,
             stacklevel=3,
         )

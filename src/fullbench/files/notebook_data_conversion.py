@@ -65,7 +65,7 @@ def rows_of(data: Any, what: str = "rows") -> Iterator[dict[str, Any]]:
         rows = data
     for number, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
-            raise InputError(f"row {number} of {what} is no dict; found {type(row).__name__}")
+            raise InputError(f"row {number} of {what} is not a dict; found {type(row).__name__}")
         yield {str(name): _plain_value(value) for name, value in row.items()}
 
 
@@ -111,7 +111,7 @@ def responses_of(data: Any, items: Iterable[Item]) -> list[Response]:
         if answer.item not in item_ids:
             raise InputError(f"{answer.contestant!r} answers item {answer.item!r}, which is not among the items")
         if where in seen_keys:
-            raise InputError(f"{answer.contestant!r} answers item {answer.item!r} twice; number them by 'sample'")
+            raise InputError(f"{answer.contestant!r} answers item {answer.item!r} twice; number them in 'sample'")
         seen_keys.add(where)
     return list(answers)
 
@@ -167,7 +167,7 @@ def make_frame(noun: Any, library: str | None = None) -> Any:
 
 def _frame_library(requested_name: str | None) -> Any:
     if requested_name is not None and requested_name not in LIBRARIES:
-        raise InputError(f"frames are made by {' or '.join(LIBRARIES)}; found {requested_name!r}")
+        raise InputError(f"frames can be made with {' or '.join(LIBRARIES)}; found {requested_name!r}")
     # Prefer the library that the user has already imported.
     in_use = [name for name in LIBRARIES if name in sys.modules and name not in _IMPORTED_HERE]
     installed_names = [name for name in LIBRARIES if find_spec(name) is not None]

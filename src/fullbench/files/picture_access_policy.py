@@ -198,21 +198,22 @@ def _written_out(text: str, path: Path | None, line: int | None) -> bytes:
     head = _DATA.match(text)
     excerpt = f"{text[:40]}..."
     if head and not head[0].lower().endswith(";base64,"):
-        raise InputError(f"the data URI {excerpt!r} is not in base64, the one way we read", path=path, line=line)
+        raise InputError(
+            f"the data URI {excerpt!r} is not in base64, the only supported encoding", path=path, line=line
+        )
     try:
         data = base64.b64decode(re.sub(r"\s+", "", text[head.end() if head else 0 :]), validate=True)
     except (binascii.Error, ValueError) as error:
         what = "data URI" if head else "text"
         raise InputError(
-            f"the {what} {excerpt!r} of {len(text):,} characters is no sound base64 ({error}); a picture is "
-            "named by its "
-            "path, or written out as a data URI",
+            f"the {what} {excerpt!r} of {len(text):,} characters is not valid base64 ({error}); give a picture as a "
+            f"path or a data URI",
             path=path,
             line=line,
         ) from error
     if head is None and recognise_type(data) is None:
         raise InputError(
-            f"{excerpt!r} of {len(text):,} characters is no path and no picture in base64", path=path, line=line
+            f"{excerpt!r} of {len(text):,} characters is neither a path nor a picture in base64", path=path, line=line
         )
     return data
 
@@ -230,10 +231,9 @@ def check_place(
         raise InputError(f"the {noun} {str(file)!r} cannot be read ({error})", path=path, line=line) from error
     if not inside:
         raise InputError(
-            f"the {noun} {str(file)!r} lies outside of the data's folder ({_outside_reason(file, real)}); "
-            "where you trust the "
-            f"file that names it, add --pictures-from {real.parent} (pictures_from in a study file, and an argument in "
-            "Python; FULLBENCH_PICTURES_FROM for all)",
+            f"the {noun} {str(file)!r} is outside the data's folder ({_outside_reason(file, real)}); "
+            f"if you trust the file that names it, add --pictures-from {real.parent} (pictures_from in a study file, "
+            "and an argument in Python; FULLBENCH_PICTURES_FROM for all)",
             path=path,
             line=line,
         )

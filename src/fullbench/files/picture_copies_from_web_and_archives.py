@@ -134,9 +134,9 @@ class Fetcher:
         if (unpack := zip_entries.get(base_name(name))) is not None:
             return unpack()
         if "://" not in name:
-            raise FetchError("it is in no zip or Parquet file of the folder, and it is no address")
+            raise FetchError("it is in no zip or Parquet file of the folder, and is not a web address")
         if not web:
-            raise FetchError("it is on the web; --web fetches it")
+            raise FetchError("it is on the web; add --web to download it")
         wait = self._last + 1 / self.rate - time.monotonic()
         if wait > 0:
             self.pause(wait)

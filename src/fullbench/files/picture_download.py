@@ -103,9 +103,9 @@ def _follow_redirects(address: str) -> bytes:
             return answer
         target = urljoin(address, answer)
         if parts.scheme == "https" and urlsplit(target).scheme == "http":
-            raise FetchError(f"it leads on to {target!r}, which is not encrypted")
+            raise FetchError(f"it redirects to {target!r}, which is not encrypted")
         address = target
-    raise FetchError(f"it leads on more than {REDIRECTS} times")
+    raise FetchError(f"it redirects more than {REDIRECTS} times")
 
 
 def _split_address(address: str) -> SplitResult:
@@ -113,11 +113,11 @@ def _split_address(address: str) -> SplitResult:
         parts = urlsplit(address)
         _ = parts.port
     except ValueError as error:
-        raise FetchError(f"{address!r} is no address ({error})") from error
+        raise FetchError(f"{address!r} is not a valid address ({error})") from error
     if parts.scheme not in SCHEMES:
-        raise FetchError(f"{parts.scheme}:// is not fetched from; http and https are")
+        raise FetchError(f"{parts.scheme}:// is not supported; use http or https")
     if not parts.hostname or parts.username is not None or parts.password is not None:
-        raise FetchError(f"{parts.hostname or 'it'} is named with a user, or not at all")
+        raise FetchError(f"{parts.hostname or 'it'} has a user name, or no host")
     return parts
 
 
@@ -140,7 +140,7 @@ def _request_picture(parts: SplitResult, deadline: float) -> bytes | str:
                 kind = _TransientFetchError if response.status in RETRY_CODES else FetchError
                 raise kind(f"{host} answered {response.status}")
             if (response.headers.get("Content-Encoding") or "identity") != "identity":
-                raise FetchError(f"{host} sent it compressed, against the request")
+                raise FetchError(f"{host} sent it compressed, although this was not requested")
             return b"".join(_body_chunks(response, line, deadline))
 
 
@@ -158,7 +158,7 @@ def _body_chunks(response: http.client.HTTPResponse, line: socket.socket, deadli
         if byte_count > LARGEST:
             raise FetchError(most)
         if (left := deadline - time.monotonic()) <= 0:
-            raise FetchError(f"it did not come within {WHOLE_SECONDS:g} s")
+            raise FetchError(f"it did not arrive within {WHOLE_SECONDS:g} s")
         line.settimeout(min(left, CONNECT_SECONDS))
         yield chunk
     if response.length:
@@ -172,8 +172,8 @@ def _connect_public(host: str, port: int) -> socket.socket:
         for *_, place in addresses:
             if not is_public_address(str(place[0])):
                 raise FetchError(
-                    f"{host} is {place[0]}, an address of a private network, which files may not name; where it is "
-                    f"yours, set FULLBENCH_FETCH_PRIVATE={host}:{port}"
+                    f"{host} is {place[0]}, an address of a private network, which is not contacted; if it is yours, "
+                    f"set FULLBENCH_FETCH_PRIVATE={host}:{port}"
                 )
     trouble: OSError | None = None
     for family, kind, protocol, _, place in addresses:

@@ -80,7 +80,7 @@ class MissingReleaseFile(InputError):
 def release_file(folder: Path, name: str) -> Path:
     """Return the path of a released file: `NAME.gz`, or `NAME` if it was unpacked."""
     if not folder.is_dir():
-        raise InputError(f"there is no such folder; give the one that holds {name}.gz", path=folder)
+        raise InputError(f"there is no such folder; give the one with {name}.gz", path=folder)
     for path in (folder / f"{name}.gz", folder / name):
         if path.exists():
             return path

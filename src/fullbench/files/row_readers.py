@@ -61,7 +61,7 @@ def read_rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield every row of a file with its first line number (in Parquet, its row number)."""
     path = Path(path)
     if path.is_dir():
-        raise InputError(f"this is a folder, and a file is read here; known are {KNOWN_SUFFIXES}", path=path)
+        raise InputError(f"this is a folder, but a file is needed; known types are {KNOWN_SUFFIXES}", path=path)
     suffix = suffix_of(path)
     count = 0
     for count, (line, row) in enumerate(_READERS[suffix](path), 1):  # noqa: B007
@@ -79,7 +79,7 @@ def parse_json(text: str) -> Any:
 
 def _parse_constant(name: str) -> None:
     if name != "NaN":
-        raise ValueError(f"{name} is not a number JSON knows")
+        raise ValueError(f"{name} is not a JSON number")
 
 
 def _unique_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def suffix_of(path: Path) -> str:
         hint = "; save it as .csv in your spreadsheet" if suffix in {".xlsx", ".xls", ".ods", ".numbers"} else ""
         if path.name == "-":
             hint = "; standard input is not read: write it to a file"
-        raise InputError(f"a file of this kind is not known; known are {KNOWN_SUFFIXES}{hint}", path=path)
+        raise InputError(f"unknown file type; known types are {KNOWN_SUFFIXES}{hint}", path=path)
     return suffix
 
 
@@ -110,7 +110,7 @@ def _open_binary(path: Path) -> Iterator[io.BufferedIOBase]:
     try:
         with gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb") as file:
             if (kind := other_kind(file.peek(32))) is not None:
-                raise InputError(f"by its first bytes this is {kind}", path=path)
+                raise InputError(f"the first bytes show that this is {kind}", path=path)
             yield file
     except FileNotFoundError as error:
         raise InputError(f"there is no such file{_why_not(path) or _similar_file(path)}", path=path) from error
@@ -141,9 +141,7 @@ def _read_lines(path: Path) -> Iterator[tuple[int, str]]:
         while line := file.readline(LIMIT + 1):
             number += 1
             if len(line) > LIMIT:
-                raise InputError(
-                    f"the line is longer than {LIMIT // 2**20} MiB, the most we read", path=path, line=number
-                )
+                raise InputError(f"the line is longer than the limit of {LIMIT // 2**20} MiB", path=path, line=number)
             if number == 1:
                 line = line.removeprefix(codecs.BOM_UTF8)
             try:
@@ -215,7 +213,9 @@ def _read_json(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     if is_wrapped:
         _enter_array(path, text)
     if text.peek() != "[":
-        raise InputError("a .json file must hold one array [...]; for a row a line use .jsonl", path=path, line=1)
+        raise InputError(
+            "a .json file must contain one array [...]; if each line is a row, name it .jsonl", path=path, line=1
+        )
     text.take(1)
     while text.peek() != "]":
         line = text.line
@@ -223,7 +223,7 @@ def _read_json(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         if text.peek() == ",":
             text.take(1)
             if text.peek() == "]":
-                raise InputError("a comma is followed by no row", path=path, line=text.line)
+                raise InputError("no row follows the comma", path=path, line=text.line)
         elif text.peek() != "]":
             raise InputError("a comma or the closing bracket ] is missing here", path=path, line=text.line)
     text.take(1)
@@ -268,7 +268,7 @@ def _enter_array(path: Path, text: _Text) -> None:
 
 def _extra_content_error(path: Path) -> InputError:
     return InputError(
-        "a .json file must hold one array [...], or an object with that array and nothing else, as "
+        "a .json file must contain one array [...], or an object with only that array, as "
         '{"data": [...]}; this object holds other things: write its array of rows to a file of its own '
         "(such as: jq .data FILE), or a row a line as .jsonl",
         path=path,
@@ -355,7 +355,9 @@ def _read_csv(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str, Any]]
             elif any(cells):
                 if len(cells) != len(header):
                     counts = f"{len(cells)} cells under {len(header)} columns"
-                    raise InputError(f"the row has {counts}; is a comma or a quote amiss?", path=path, line=line)
+                    raise InputError(
+                        f"the row has {counts}; is a comma or a quote missing or too many?", path=path, line=line
+                    )
                 texts = map(unescape_formula, cells) if ours else cells
                 yield line, {name: _cell_value(cell) for name, cell in zip(header, texts, strict=True) if name}
             line = above + reader.line_num + 1
@@ -396,7 +398,7 @@ def _read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     except FileNotFoundError as error:
         raise InputError("there is no such file", path=path) from error
     except (pyarrow.ArrowException, OSError) as error:
-        raise InputError(f"this is not a sound Parquet file ({error})", path=path) from error
+        raise InputError(f"this is not a valid Parquet file ({error})", path=path) from error
 
 
 _READERS: dict[str, Callable[[Path], Iterator[tuple[int, dict[str, Any]]]]] = {

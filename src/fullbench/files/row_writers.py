@@ -55,7 +55,7 @@ def check_target(path: Path, *sources: Path) -> None:
     """Refuse an unknown file type, and a file that is also an input, before any model is called."""
     suffix_of(path)
     if any(source.exists() and path.exists() and path.samefile(source) for source in sources):
-        raise InputError("this is a file that is read here, and it would be overwritten; name another", path=path)
+        raise InputError("this input file would be overwritten; choose another name", path=path)
 
 
 @contextmanager
@@ -124,7 +124,7 @@ def _write_csv(
             try:
                 return file.write(text.encode())
             except UnicodeEncodeError as error:
-                raise InputError(f"a text holds half a character ({error.reason}); use .jsonl", path=path) from error
+                raise InputError(f"a text contains half a character ({error.reason}); use .jsonl", path=path) from error
 
     writer = csv.writer(Sink, delimiter=delimiter)
     count = 0

@@ -30,7 +30,7 @@ def read_toml(path: Path, what: str) -> tuple[dict[str, Any], str]:
             f"not valid TOML: {error}{_find_remedy(str(error))}{_suffix_hint(path)}", path=path, line=line
         ) from error
     except RecursionError as error:
-        raise InputError(f"{what} is nested too deeply to be read; none needs that", path=path) from error
+        raise InputError(f"{what} is nested too deeply; write it with fewer levels", path=path) from error
 
 
 _REMEDIES = {

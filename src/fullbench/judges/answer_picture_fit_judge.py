@@ -142,7 +142,7 @@ class TransformersClip:
         self._folder = Path(folder)
         self._device = device
         if not (self._folder / "config.json").is_file():
-            raise InputError("no CLIP model is there: the folder must hold a config.json", path=self._folder)
+            raise InputError("no CLIP model here: the folder needs a config.json", path=self._folder)
 
     @cached_property
     def name(self) -> str:
@@ -158,7 +158,7 @@ class TransformersClip:
             model = _move_to_device(model, self._device)
             return model, CLIPProcessor.from_pretrained(self._folder, local_files_only=True)
         except (OSError, ValueError) as error:
-            raise InputError(f"the folder holds no CLIP model that can be read ({error})", path=self._folder) from error
+            raise InputError(f"the folder contains no readable CLIP model ({error})", path=self._folder) from error
 
     @property
     def window(self) -> int:

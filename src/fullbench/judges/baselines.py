@@ -169,7 +169,7 @@ def build_chance_judge(argument: str, options: Mapping[str, str]) -> ChanceJudge
     _refuse_extra_options("chance", argument, options, known_options=("seed",))
     seed = options.get("seed", "0")
     if not seed.isdecimal():
-        raise InputError(f"the judge 'chance' takes a whole number as seed; found {seed!r}; say chance?seed=7")
+        raise InputError(f"the judge 'chance' takes a whole number as seed; found {seed!r}; write chance?seed=7")
     return ChanceJudge(int(seed))
 
 

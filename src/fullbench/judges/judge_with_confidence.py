@@ -55,7 +55,9 @@ class ConfidentJudge(PromptedJudge):
         if self.marks not in get_args(Marks):
             raise InputError(f"marks are {' or '.join(get_args(Marks))}; found {self.marks!r}")
         if self.marks == "expected" and self.confidence != "logprobs":
-            raise InputError("marks=expected are made of the chances of tokens; say confidence=logprobs, or nothing")
+            raise InputError(
+                "marks=expected needs token probabilities; use confidence=logprobs, or leave confidence out"
+            )
         if self.confidence not in get_args(Source):
             raise InputError(f"confidence is {' or '.join(get_args(Source))}; found {self.confidence!r}")
         if self.confidence == "stated":
@@ -64,7 +66,9 @@ class ConfidentJudge(PromptedJudge):
             return
         model = self.model
         if not isinstance(model, ChatModel) or not isinstance(model.dialect, OpenAI):
-            raise InputError(f"{model.name!r} gives no chances of tokens; confidence=logprobs needs chat completions")
+            raise InputError(
+                f"{model.name!r} returns no token probabilities; confidence=logprobs needs chat completions"
+            )
         sampling = replace(model.sampling, extra={**_LOGPROB_OPTIONS, **model.sampling.extra})
         object.__setattr__(self, "model", replace(model, sampling=sampling))
 
@@ -79,7 +83,7 @@ class ConfidentJudge(PromptedJudge):
             isinstance(form, Real) and len(case.responses) == 1 and _whole_number_scale(form)
         ):
             raise InputError(
-                f"marks=expected are for one response on a scale with at most {_MOST + 1} whole numbers, such as "
+                f"marks=expected works for one response on a scale with at most {_MOST + 1} whole numbers, such as "
                 f"--ballot real:1-5; found {form.spec} with {len(case.responses)} responses"
             )
         return super().abstention_reason(case)

@@ -128,7 +128,7 @@ class ProgramJudge:
         """Raise if the program changed since the start: its name would no longer say what judged."""
         for path, stamp in self._stamps.items():
             if _file_stamp(path) != stamp:
-                raise ModelError(f"{path} was changed while it judged; run the same command again")
+                raise ModelError(f"{path} changed during the run; run the same command again")
 
     def _judge_case(self, case: Case) -> Verdict | Failure:
         start_time = time.monotonic()
@@ -143,7 +143,7 @@ class ProgramJudge:
         if result["left"] and not self._warned:
             self._warned.add(case.key)
             warnings.warn(
-                f"{self.name}: the program left processes running; they were ended", DataWarning, stacklevel=2
+                f"{self.name}: the program left processes running; they were stopped", DataWarning, stacklevel=2
             )
         text = base64.b64decode(result["out"]).decode("utf-8", "replace")
         try:
@@ -364,10 +364,10 @@ def _find_program(name: str) -> Path:
         if path.suffix != ".py" and not os.access(path, os.X_OK):
             raise InputError(f"the program is not executable; type: chmod +x {shlex.quote(name)}", path=path)
         return path
-    found = shutil.which(name)
-    if found is None:
+    program = shutil.which(name)
+    if program is None:
         raise InputError(f"there is no program {name!r}, neither as a file nor on the PATH")
-    return Path(found)
+    return Path(program)
 
 
 def _suffix(part: Media) -> str:

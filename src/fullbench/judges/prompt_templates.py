@@ -89,7 +89,7 @@ class Template:
     def block(self, name: str) -> str:
         """Return the text of a block."""
         if name not in self.blocks:
-            raise InputError(f"the template has no block '--- {name}', which this way of judging needs")
+            raise InputError(f"the template has no block '--- {name}', which this mode needs")
         return self.blocks[name]
 
     def fill(self, values: Mapping[str, Sequence[Part]]) -> tuple[Turn, ...]:

@@ -153,7 +153,7 @@ class PromptedJudge:
         if self.resample < 0:
             raise InputError(f"resample must be 0 or more; found {self.resample}")
         if self.constrained and not takes_schemas(self.model):
-            raise InputError(f"{self.model.name!r} cannot be held to a form of reply; leave 'constrained' out")
+            raise InputError(f"{self.model.name!r} cannot force an output format; leave out 'constrained'")
         if self.max_pictures is not None and self.max_pictures < 1:
             raise InputError(
                 f"max_pictures is the number of pictures in one prompt, 1 or more; found {self.max_pictures}"
@@ -313,7 +313,9 @@ class PromptedJudge:
                 return f"the case has a {refused.noun}, which this judge's model does not take"
         picture_count = len(pictures) + (len(case.item.pictures) if self.picture_mode == "image" else 0)
         if self.max_pictures is not None and picture_count > self.max_pictures:
-            return f"the case shows {picture_count} pictures, and this judge takes {self.max_pictures} at a time"
+            return (
+                f"the case shows {picture_count} pictures, but this judge takes at most {self.max_pictures} at a time"
+            )
         if self.reference and not case.item.reference:
             return "the item has no reference answer"
         return ""
@@ -383,7 +385,9 @@ class PromptedJudge:
         if prepared_prompt is not prompt and self.max_pictures is not None:
             count = sum(len(turn.pictures) for turn in prepared_prompt.turns)
             if count > self.max_pictures:
-                raise InputError(f"the case is sent as {count} pictures, and this judge takes {self.max_pictures}")
+                raise InputError(
+                    f"the case is sent as {count} pictures, but this judge takes at most {self.max_pictures}"
+                )
         return prepared_prompt
 
     def _check_code(self, case: Case) -> str:

@@ -62,7 +62,7 @@ class RatingAndChoice(Ballot):
         return self.scale.allows(marks)
 
     def _tokens(self, marks: Sequence[float]) -> list[str]:
-        raise InputError("ratings with a choice are not written by a ballot; write the ratings and the choice apart")
+        raise InputError("ratings with a choice are not one ballot; write the ratings and the choice separately")
 
     def values(self, n: int) -> tuple[Mapping[str, Any], int]:
         return self.scale.values(n)
@@ -142,7 +142,7 @@ def _rating_scale(case_pair: _CasePair) -> Ballot:
 def _joint_case(case_pair: _CasePair) -> Case:
     case = case_pair.ratings or case_pair.choice
     if case is None:
-        raise InputError("ratings and a choice together are of one case at least; found none")
+        raise InputError("ratings and a choice need at least one case; found none")
     return replace(case, ballot=RatingAndChoice(_rating_scale(case_pair)), nonce="")
 
 

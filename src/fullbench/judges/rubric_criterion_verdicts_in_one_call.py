@@ -37,7 +37,7 @@ class Sheet(Ballot):
 
     def check(self, n: int) -> None:
         if n != 1:
-            raise InputError(f"a sheet of criteria is filled in for one response at a time; found {n}")
+            raise InputError(f"a rubric is filled in for one response at a time; found {n}")
 
     def ask(self, n: int, language: Language = "en", form: Style = "marker") -> str:
         lines = []
@@ -64,7 +64,7 @@ class Sheet(Ballot):
         return self.points[0][1].allows(marks)
 
     def _tokens(self, marks: Sequence[float]) -> list[str]:
-        raise InputError("a sheet is not written by a ballot; write each criterion's mark on its own ballot")
+        raise InputError("a rubric is not one ballot; write each criterion's mark on its own ballot")
 
     def values(self, n: int) -> tuple[Mapping[str, Any], int]:
         return self.points[0][1].values(n)

@@ -48,7 +48,10 @@ def durability_of(requested_level: str | None = None) -> Durability:
         return "process"
     if name == "power":
         return "power"
-    raise LedgerError(f"unknown durability {name!r}; known: power (also a loss of power), process (kill -9)")
+    raise LedgerError(
+        f"unknown durability {name!r}; known: power (results survive a power cut), process (faster; results survive a "
+        f"crash)"
+    )
 
 
 def database_at(place: str | Path, durability: Durability = "power") -> Database:
@@ -63,7 +66,7 @@ def database_at(place: str | Path, durability: Durability = "power") -> Database
         return Parquet(place)
     if "://" in str(place):
         scheme = str(place).partition("://")[0]
-        raise LedgerError(f"{scheme}://...: a ledger is a file, or on a server under postgresql://user@host/database")
+        raise LedgerError(f"{scheme}://...: this is not a ledger; give a file, or postgresql://user@host/database")
     from fullbench.ledger.sqlite.database import Sqlite
 
     return Sqlite(Path(place), durability)
@@ -77,5 +80,5 @@ def pictures_at(place: str | Path, *, sync: bool = False) -> Pictures:
         return PictureBucket(str(place))
     if "://" in str(place):
         scheme = str(place).partition("://")[0]
-        raise LedgerError(f"{scheme}://...: pictures are kept in a folder or under s3://bucket/prefix")
+        raise LedgerError(f"{scheme}://...: pictures can be stored in a folder or in s3://bucket/prefix")
     return PictureFolder(Path(place), sync=sync)

@@ -135,8 +135,8 @@ class ContentReader:
             return study_name
         if len(studies) > 1:
             raise LedgerError(
-                f"{self.place}: the ledger holds the studies {', '.join(map(repr, studies))}, which never meet in one "
-                "table; name one (--study NAME)"
+                f"{self.place}: the ledger has the studies {', '.join(map(repr, studies))}, which are never mixed in "
+                f"one table; name one (--study NAME)"
             )
         return next(iter(studies), None)
 

@@ -67,7 +67,7 @@ def settings_conflict_error(
     place: str, role: Role, name: str, declared_text: str, now: Mapping[str, Any]
 ) -> LedgerError:
     return LedgerError(
-        f"{place}: the {role} {name!r} is known with the settings {declared_text} and now has "
-        f"{row_conversion.settings_text(now)}; a name stands for one way of answering: "
-        f"give this {role} another name, or use another ledger"
+        f"{place}: the {role} {name!r} is stored with the settings {declared_text} and now has "
+        f"{row_conversion.settings_text(now)}; a name belongs to one set of settings: give this {role} another name, "
+        f"or use another ledger"
     )

@@ -61,7 +61,7 @@ def withdraw_replacement(ledger: Ledger, replacement: JudgeReplacement) -> None:
     """Mark a replacement as withdrawn."""
     if replacement not in load_replacements(ledger, replacement.study):
         raise LedgerError(
-            f"{ledger.place}: {replacement.new!r} does not succeed {replacement.old!r} in the study "
+            f"{ledger.place}: {replacement.new!r} does not replace {replacement.old!r} in the study "
             f"{replacement.study!r}; `fullbench ledger show` lists all replacements"
         )
     _write_replacement(ledger, replacement, is_active=False)

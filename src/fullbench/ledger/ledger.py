@@ -292,6 +292,6 @@ class Ledger(VerdictReader, AbstractContextManager["Ledger"]):
         if self._is_closed:
             raise LedgerError(f"{self.place}: the ledger is closed")
         if self._writer is None:
-            raise LedgerError(f"{self.place}: the ledger was opened for reading only")
+            raise LedgerError(f"{self.place}: the ledger was opened read-only")
         self._writer.check()
         return self._writer

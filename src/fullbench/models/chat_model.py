@@ -51,7 +51,8 @@ class ChatModel:
         parts = urlsplit(self.url)
         if parts.username or parts.password or parts.query or parts.fragment:
             raise InputError(
-                f"the URL of {self.model!r} must hold no user, password or query; give the key with key_env or key_file"
+                f"the URL of {self.model!r} must contain no user, password or query; give the key with key_env or "
+                f"key_file"
             )
         if self.sampling.seed is not None and not self.dialect.takes_seed:
             raise InputError(f"the {self.dialect.name} dialect takes no seed; leave it out for {self.model!r}")

@@ -47,7 +47,7 @@ DRAWING: Mapping[str, Callable[[str], Any]] = {
 def _build_drawing_model(kind: str, provider: Provider, dialect: Any, name: str, options: Mapping[str, str]) -> Model:
     model, url = split_model_and_url(replace(provider, name=kind), name)
     if not model:
-        raise InputError(f"the spec '{kind}:{name}' names no model; write {kind}:NAME or {kind}:NAME@URL")
+        raise InputError(f"the spec '{kind}:{name}' has no model name; write {kind}:NAME or {kind}:NAME@URL")
     option_values = read_options(f"{kind}:{model}", options, {**DRAWING, **LIMITS, **ACCESS})
     address = url or provider.url
     price = option_values.pop("price_picture", None)
@@ -93,7 +93,7 @@ def build_diffusers_model(name: str, options: Mapping[str, str]) -> Model:
     from fullbench.models.local.diffusers_pipeline import OPTIONS, PipelineModel
 
     if not name:
-        raise InputError("the spec 'diffusers' names no pipeline; write diffusers:FOLDER or diffusers:OWNER/NAME")
+        raise InputError("the spec 'diffusers' has no pipeline; write diffusers:FOLDER or diffusers:OWNER/NAME")
     return PipelineModel(name, **read_options(f"diffusers:{name}", options, OPTIONS))
 
 

@@ -104,7 +104,7 @@ def expand_part(
     if part.kind in sent_kinds:
         return [part]
     if part.media_type == UNKNOWN:
-        raise InputError(f"what was given as a {part.noun} is none that we know")
+        raise InputError(f"the file given as a {part.noun} has no known format")
     if isinstance(part, Document):
         return list(_still_parts(document_stills(part, sampling.pages)))
     if isinstance(part, Video) or (type(part) is Picture and sampling.moves and picture_moves(part)):

@@ -65,7 +65,7 @@ class Sampling:
             raise InputError(f"the effort of reasoning is {', '.join(EFFORTS)}; found {self.effort!r}")
         for name in self.extra:
             if name in RESERVED_FIELDS:
-                raise InputError(f"'extra' cannot hold {name!r}: that is what fullbench itself sends, or reads")
+                raise InputError(f"'extra' cannot contain {name!r}, because fullbench sets or reads it itself")
             if "key" in name.lower() or name.lower() == "token" or "secret" in name.lower():
                 raise InputError(f"{name!r} looks like a key and would be shown; give keys with key_env or key_file")
 
@@ -200,7 +200,7 @@ class Key:
                 if self.env
                 else "name the variable that holds it (key_env=NAME)"
             )
-            raise ModelError(f"{server} wants a key and none was found; {what}, or give key_file=PATH")
+            raise ModelError(f"{server} needs a key, but none was found; {what}, or give key_file=PATH")
         return None
 
     @staticmethod
@@ -211,7 +211,7 @@ class Key:
             reason = getattr(error, "strerror", None) or "it is not text"
             raise ModelError(f"the key file {file} cannot be read ({reason})") from error
         if not key:
-            raise ModelError(f"the key file {file} is empty; put the key into it, alone")
+            raise ModelError(f"the key file {file} is empty; put only the key into it")
         return _check_key(key, f"the key file {file}")
 
 
@@ -221,6 +221,6 @@ _DOTENV_LACKS_NAME = ": there is one, without a line NAME=VALUE of that name"
 def _check_key(key: str, where: str) -> str:
     if not (key.isascii() and key.isprintable()) or set(" \"'") & set(key):
         raise ModelError(
-            f"{where} holds spaces, quotes, line breaks or letters that no key has; put the key into it, alone"
+            f"{where} contains spaces, quotes, line breaks or letters that no key has; put only the key into it"
         )
     return key

@@ -74,7 +74,7 @@ def build_litellm_model(name: str, options: Mapping[str, str]) -> Model:
     from fullbench.models.litellm_model import LiteLLMModel
 
     if "://" in name:
-        raise InputError(f"'litellm:{name}' holds an address, which litellm would not use; write openai:NAME@URL")
+        raise InputError(f"'litellm:{name}' contains an address, which litellm would not use; write openai:NAME@URL")
     price = {**PRICE, "price_cached": CACHING["price_cached"]}
     limits = {limit: word for limit, word in LIMITS.items() if limit != "hedge"}  # litellm calls cannot be cancelled
     option_values = read_options(f"litellm:{name}", options, {**SAMPLING, **MEDIA, **limits, **price})
@@ -118,7 +118,7 @@ def build_smollm2_model(name: str, options: Mapping[str, str]) -> Model:
     from fullbench.models.local.gguf_server import smollm2_file
 
     if name:
-        raise InputError(f"'smollm2' is one model and takes no name; found {name!r}")
+        raise InputError(f"'smollm2' is a single model without a name; found {name!r}")
     return _build_served_model("smollm2", smollm2_file(), options, "smollm2-135m")
 
 
@@ -127,7 +127,7 @@ def build_gguf_model(name: str, options: Mapping[str, str]) -> Model:
     Small models ramble, so `max_tokens` defaults to 256; `temperature` defaults to 0.
     """
     if not name:
-        raise InputError("the spec 'gguf' names no file; write gguf:PATH")
+        raise InputError("the spec 'gguf' has no file; write gguf:PATH")
     return _build_served_model(f"gguf:{name}", Path(name), options)
 
 
@@ -149,7 +149,7 @@ def _build_chat_model(provider: Provider, name: str, options: Mapping[str, str])
     model, url = split_model_and_url(provider, name)
     spec = f"{provider.name}:{model}"
     if not model:
-        raise InputError(f"the spec {spec!r} names no model; write {provider.name}:NAME or {provider.name}:NAME@URL")
+        raise InputError(f"the spec {spec!r} has no model name; write {provider.name}:NAME or {provider.name}:NAME@URL")
     option_values = read_options(spec, options, {**SAMPLING, **MEDIA, **LIMITS, **PRICE, **CACHING, **ACCESS})
     file = option_values.get("key_file")
     address = url or provider.url
@@ -236,7 +236,7 @@ def split_model_and_url(provider: Provider, name: str) -> tuple[str, str]:
             f"write {provider.name}:{model}@http://{address}"
         )
     if _HOST.fullmatch(name):
-        raise InputError(f"{name!r} is the address of a server and names no model; {hint}")
+        raise InputError(f"{name!r} is the address of a server without a model name; {hint}")
     return name, ""
 
 
@@ -262,8 +262,8 @@ def _parse_count(word: str) -> int:
 def _check_variable_name(word: str) -> str:
     if not re.fullmatch(r"[A-Za-z_]\w*", word):  # the word may be the key itself, so the error does not show it
         raise InputError(
-            "key_env is the name of a variable, and what was given is none; put the key into a variable or a file, and "
-            "name that (key_env=NAME, key_file=PATH)"
+            "key_env must be the name of a variable. Put the key into a variable or a file, and write key_env=NAME or "
+            "key_file=PATH"
         )
     return word
 

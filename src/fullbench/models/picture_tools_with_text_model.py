@@ -118,7 +118,7 @@ class ComposedModel:
 
     def _picture_as_text(self, picture: Media) -> str:
         if not isinstance(picture, Picture):
-            raise InputError(f"these tools describe pictures, and no {picture.noun}")
+            raise InputError(f"these tools describe pictures, but no {picture.noun}")
         notes = self.tools.notes(picture).to_text()
         return FRAME.format(notes=notes) if notes else BLANK
 
@@ -136,7 +136,7 @@ def build_composed_model(name: str, options: Mapping[str, str]) -> ComposedModel
     if speaker == "none":
         if model_options:
             raise InputError(
-                f"'composed:{name}' goes by rules and takes no {next(iter(model_options))!r}; name an llm=SPEC"
+                f"'composed:{name}' follows fixed rules and takes no {next(iter(model_options))!r}; add llm=SPEC"
             )
         return ComposedModel(tools)
     spec = Spec.parse(speaker)

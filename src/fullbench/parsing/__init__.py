@@ -90,7 +90,7 @@ def is_signed(ballot: Ballot, text: str, n: int, nonce: str) -> bool:
 @singledispatch
 def form_of(ballot: Ballot) -> Form:
     """Return the written forms of verdicts on a ballot, by its type."""
-    raise TypeError(f"no written form is known for verdicts on {ballot.spec!r}; register one with parsing.form_of")
+    raise TypeError(f"no output format is known for verdicts on {ballot.spec!r}; register one with parsing.form_of")
 
 
 _form = lru_cache(maxsize=256)(form_of)  # ballots are few and frozen, and a form is asked for with every reply

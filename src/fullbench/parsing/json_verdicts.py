@@ -87,20 +87,20 @@ class Objects:
     def claims(self, text: str) -> list[Claim]:
         """Return one claim for each object that states a verdict, legal or not."""
         claims = []
-        for found in find_objects(text):
+        for json_object in find_objects(text):
             if (
-                found.value is None
-                and "[[" in text[found.start : found.end]
-                and not _QUOTED_KEY.match(text, found.start)
+                json_object.value is None
+                and "[[" in text[json_object.start : json_object.end]
+                and not _QUOTED_KEY.match(text, json_object.start)
             ):
                 continue  # { Judgement: [[C]], [[A]] }: the brackets are read by themselves
             marks = (
-                self.in_mapping(found.value)
-                if isinstance(found.value, Mapping)
-                else self.in_pairs(text[found.start : found.end], is_open=text[found.end - 1] != "}")
+                self.in_mapping(json_object.value)
+                if isinstance(json_object.value, Mapping)
+                else self.in_pairs(text[json_object.start : json_object.end], is_open=text[json_object.end - 1] != "}")
             )
             if marks is not None:
-                claims.append(Claim(found.start, found.end, marks))
+                claims.append(Claim(json_object.start, json_object.end, marks))
         return claims
 
     def in_mapping(self, mapping: Mapping[str, Any], depth: int = 0) -> Marks | None:
@@ -137,8 +137,8 @@ class Objects:
             return None
         if name not in _STRICT:
             return 3
-        others = {word for word in words if word != name} - _QUALIFIERS
-        return 2 if others & ASPECTS else 0
+        other_words = {word for word in words if word != name} - _QUALIFIERS
+        return 2 if other_words & ASPECTS else 0
 
     def value(self, key: str, value: Any) -> Marks | None:
         name = _verdict_word(_key_words(key))

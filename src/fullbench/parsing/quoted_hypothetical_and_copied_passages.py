@@ -373,13 +373,13 @@ class ShownTexts:
         is_next = left.rstrip().endswith(QUOTED) or text[end:].lstrip(" .\n").startswith(QUOTED)
         next_to_quotation = OWN_LETTERS * is_next
         best = (-1, left, "")
-        for shown in self.squeezed:
-            at = shown.find(core)
+        for response_text in self.squeezed:
+            at = response_text.find(core)
             for _ in range(_PLACES):
                 if at == -1:
                     break
-                before = _same_signs(left_squeezed[::-1], shown[max(0, at - REACH) : at][::-1])
-                after = _same_signs(right, shown[at + len(core) : at + len(core) + REACH])
+                before = _same_signs(left_squeezed[::-1], response_text[max(0, at - REACH) : at][::-1])
+                after = _same_signs(right, response_text[at + len(core) : at + len(core) + REACH])
                 cut = _place_of_tail(left, before)
                 if not _WORD.search(left, cut):  # a number before the form is the same by chance
                     cut = len(left)
@@ -388,7 +388,7 @@ class ShownTexts:
                 rest = text[end + len(copied) : end + len(copied) + 80].lstrip(" \"'.)]}`")
                 own = inner + own_words(left[cut:]) + own_words(copied) + next_to_quotation
                 best = max(best, (own, left[:cut], rest), key=lambda run: run[0])
-                at = shown.find(core, at + 1)
+                at = response_text.find(core, at + 1)
         return best
 
 

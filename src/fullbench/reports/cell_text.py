@@ -58,8 +58,8 @@ def row_decimals(table: Table, place: int) -> list[int]:
     by_scope: dict[tuple[Cell, ...], list[Cell]] = {}
     for row in table.rows:
         by_scope.setdefault(tuple(row[where] for where in scopes), []).append(row[place])
-    found = {scope: min(2, column_decimals(group)) for scope, group in by_scope.items()}
-    return [found[tuple(row[where] for where in scopes)] for row in table.rows]
+    decimals_by_scope = {scope: min(2, column_decimals(group)) for scope, group in by_scope.items()}
+    return [decimals_by_scope[tuple(row[where] for where in scopes)] for row in table.rows]
 
 
 def format_cell(cell: Cell, places: int = 2) -> str:

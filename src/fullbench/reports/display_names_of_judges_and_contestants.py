@@ -94,12 +94,12 @@ class DisplayNames:
             names = cls.from_entries(inner, path)
         elif "names" not in entries and study:
             if not has_site:
-                raise InputError(f"this is a study without names; {_HOW.format(of_study='names.')}", path=path)
+                raise InputError(f"this study has no names; {_HOW.format(of_study='names.')}", path=path)
             names = cls()
         else:
             names = cls.from_entries(entries, path, of_study="")
         if not (names.displays or has_site):
-            raise InputError(f"no name is in it; {_HOW.format(of_study='')}", path=path)
+            raise InputError(f"the file has no name; {_HOW.format(of_study='')}", path=path)
         return names
 
     @classmethod
@@ -110,7 +110,7 @@ class DisplayNames:
         for full, display in displays.items():
             if (owner := owners.setdefault(display.name, full)) != full:
                 raise InputError(
-                    f"{owner!r} and {full!r} would both be shown as {display.name!r}; give each a name of its own",
+                    f"{owner!r} and {full!r} would both be shown as {display.name!r}; give each its own name",
                     path=path,
                 )
         names = cls(displays)
@@ -228,16 +228,18 @@ class DisplayNames:
             lambda form: form.rpartition("/")[2].lower().startswith(typed.lower()),  # without the owner, as in tables
         )
         for test in tests if typed else ():
-            found = [full for full in full_names if test(full) or test(self.shown_name(full))]
-            if len(found) == 1:
-                return found[0]
-            if found:
-                listed = self._list_names(found)
+            matching_names = [full for full in full_names if test(full) or test(self.shown_name(full))]
+            if len(matching_names) == 1:
+                return matching_names[0]
+            if matching_names:
+                listed = self._list_names(matching_names)
                 raise InputError(f"{typed!r} may be several {role}s: {listed}. Give one of these names in full.")
         names_by_base: dict[str, list[str]] = {}
-        for shown in self.shown_names(full_names):
-            names_by_base.setdefault(shown.partition(" (")[0].partition("@")[0], []).append(shown)
-        near_names = [shown for base in get_close_matches(typed, names_by_base) for shown in names_by_base[base]][:3]
+        for shown_name in self.shown_names(full_names):
+            names_by_base.setdefault(shown_name.partition(" (")[0].partition("@")[0], []).append(shown_name)
+        near_names = [
+            shown_name for base in get_close_matches(typed, names_by_base) for shown_name in names_by_base[base]
+        ][:3]
         hint = f" Did you mean {' or '.join(map(repr, near_names))}?" if near_names else ""
         where = f"{place}: " if place else ""
         listed = self._list_names(full_names)
@@ -371,13 +373,13 @@ _HOW = 'write [{of_study}"FULL NAME"] and below it name = "..."'
 
 def _read_display(full: str, entry: Any, path: Path, of_study: str) -> Display:
     if not isinstance(entry, dict):
-        raise InputError(f'{full!r} is no table; write [{of_study}"{full}"] and below it name = "..."', path=path)
+        raise InputError(f'{full!r} is not a table; write [{of_study}"{full}"] and below it name = "..."', path=path)
     for key, value in entry.items():
         if key not in _FIELDS:
             raise InputError(f"{full!r} has an unknown field {key!r}; known: {', '.join(_FIELDS)}", path=path)
         if not isinstance(value, str) or not value.strip() or not value.isprintable():
             raise InputError(
-                f'{full!r} has the {key} {value!r}, which is no text of one line; write {key} = "..."', path=path
+                f'{full!r} has the {key} {value!r}, which is not a text of one line; write {key} = "..."', path=path
             )
     values = {key: value.strip() for key, value in entry.items()}
     logo = Logo.read(values["logo"], path) if "logo" in values else None

@@ -41,7 +41,9 @@ class Logo:
     def read(cls, name: str, path: Path) -> Logo:
         """Read a logo file; `name` is relative to the folder of `path`, the file that refers to it."""
         if "://" in name or name.startswith("data:"):
-            raise InputError(f"the logo {name!r} is not a local file; save it next to this file and name it", path=path)
+            raise InputError(
+                f"the logo {name!r} is not a local file; save it next to this file and give its name", path=path
+            )
         file = path.parent / name
         if file.suffix.lower() == ".svg":
             raise InputError(f"the logo {name!r} is an SVG, which may hold scripts; save it as PNG", path=path)

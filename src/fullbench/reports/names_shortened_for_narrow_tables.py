@@ -34,15 +34,15 @@ def shorten_names(names: Sequence[str], most: int, *, are_judges: bool = False) 
     distinct = list(dict.fromkeys(names))
     if most < _LEAST_WIDTH or all(cell_len(name) <= most for name in distinct):
         return list(names)
-    shown = distinct
-    shorter_forms = [[name.rpartition("/")[2] or name for name in shown]]
+    shown_names = distinct
+    shorter_forms = [[name.rpartition("/")[2] or name for name in shown_names]]
     if are_judges:
         shorter_forms.append([name.removesuffix(_ROLE) for name in shorter_forms[0]])
     for forms in shorter_forms:
-        if len(set(forms)) == len(forms) and any(cell_len(name) > most for name in shown):
-            shown = forms
-    cuts = _possible_cuts(shown, most)
-    cut = next((cut for cut in cuts if len(set(cut)) == len(cut)), next(_possible_cuts(shown, most)))
+        if len(set(forms)) == len(forms) and any(cell_len(name) > most for name in shown_names):
+            shown_names = forms
+    cuts = _possible_cuts(shown_names, most)
+    cut = next((cut for cut in cuts if len(set(cut)) == len(cut)), next(_possible_cuts(shown_names, most)))
     short = dict(zip(distinct, cut, strict=True))
     return [short[name] for name in names]
 

@@ -67,8 +67,8 @@ def _tables_html(tables: Sequence[Table]) -> str:
     table_blocks, lacking = [], ""
     tables = [table_as_shown(table) for table in tables]
     sentences = [f"<p>{escape(str(sentence))}</p>" for sentence in sentences_of(tables)]
-    first, others = split_first_tables(tables) if sentences else ([], tables)
-    for table in [*first, *others]:
+    first, other_tables = split_first_tables(tables) if sentences else ([], tables)
+    for table in [*first, *other_tables]:
         chart_svg = ""
         try:
             hint = build_chart(table)
@@ -76,11 +76,11 @@ def _tables_html(tables: Sequence[Table]) -> str:
         except MissingExtra as extra:
             lacking = f"<p><small>Without charts: {escape(str(extra))}.</small></p>"
         table_blocks.append(f"<h4>{escape(str(table.title))}</h4>{chart_svg}{table_fragment(table, with_title=False)}")
-    if not first or not others:
+    if not first or not other_tables:
         return "".join([*sentences, *table_blocks]) + lacking
-    more = "1 more table" if len(others) == 1 else f"{len(others)} more tables"
-    rest = f"<details><summary>{more}</summary>{''.join(table_blocks[len(first) :])}</details>"
-    return "".join([*sentences, *table_blocks[: len(first)]]) + rest + lacking
+    more = "1 more table" if len(other_tables) == 1 else f"{len(other_tables)} more tables"
+    details = f"<details><summary>{more}</summary>{''.join(table_blocks[len(first) :])}</details>"
+    return "".join([*sentences, *table_blocks[: len(first)]]) + details + lacking
 
 
 def _picture_html(picture: Media) -> str:

@@ -39,7 +39,9 @@ _NAME_SHARE, _JUDGE_SHARE = 0.45, 0.37
 """Longest share of the width for a name, less if reasons follow; longer names are shortened."""
 _NAMES_SHARE = 0.62
 """Longest share of the width for all names of a row, such as criterion and contestant, so that a number fits."""
-_CAPTION_NOTES = ("summary.metric", "leaderboard.two-ratings", "summary.agreement", "summary.tiers")
+_CAPTION_NOTES = (
+    "summary.metric", "leaderboard.two-ratings", "summary.agreement", "summary.biases-without-votes", "summary.tiers",
+)  # fmt: skip
 """Notes of the first tables that explain its columns; they come above the table, the most important first."""
 _MOST_CAPTION_LINES = 2
 
@@ -51,6 +53,8 @@ class Selection:
     all_tables: bool = False
     table: str | None = None
     judge: str | None = None
+    elsewhere: str = ""
+    """Where tables that this result lacks can be found; part of the error for an unknown table."""
 
     @property
     def is_default(self) -> bool:
@@ -65,20 +69,22 @@ def select_tables(tables: Sequence[Table], view: Selection, names: DisplayNames 
         judge = (names or DisplayNames()).find(view.judge, _judge_names(tables), "judge")
         selected = [part for table in selected if (part := _rows_about(table, judge)) is not None]
     if view.table is not None:
-        known = [shown_table_name(table) for table in selected]
-        wanted = {view.table, view.table.lower()}
-        found = [table for table, name in zip(selected, known, strict=True) if {table.name, name} & wanted] or [
+        known_names = [shown_table_name(table) for table in selected]
+        spellings = {view.table, view.table.lower()}
+        matches = [
+            table for table, name in zip(selected, known_names, strict=True) if {table.name, name} & spellings
+        ] or [
             table
-            for table, name in zip(selected, known, strict=True)
+            for table, name in zip(selected, known_names, strict=True)
             if name.lower().startswith(view.table.lower()) or table.name.startswith(view.table)
         ]
-        if not found:
-            near = get_close_matches(view.table, known, n=3, cutoff=0.4) or known[:_MOST_LISTED]
+        if not matches:
+            near = get_close_matches(view.table, known_names, n=3, cutoff=0.4) or known_names[:_MOST_LISTED]
             raise InputError(
                 f"there is no table {view.table!r}. Near it: {', '.join(map(repr, near))}; "
-                f"--all prints all {len(known)} tables with their names"
+                f"--all prints all {len(known_names)} tables with their names{view.elsewhere}"
             )
-        selected = found
+        selected = matches
     return selected
 
 
@@ -129,11 +135,11 @@ def render_first_screen(
         most_rows: Rows that a table shows at most.
     """
     sentences = [*sentences_of(tables), *_limiting_notes(tables)] if sentences is None else sentences
-    shown = [table for table in split_first_tables(tables)[0] or tables[:1] if table.rows]
-    first_names = {CONTESTANTS, JUDGES, *(table.name for table in shown)}
-    others = [table.name for table in tables if table.name not in first_names]
-    footer = _footer_lines(tables, others, width)
-    parts = [_ShortTable.from_table(_one_row_per_judge(table), width) for table in shown]
+    first_tables = [table for table in split_first_tables(tables)[0] or tables[:1] if table.rows]
+    first_names = {CONTESTANTS, JUDGES, *(table.name for table in first_tables)}
+    other_names = [table.name for table in tables if table.name not in first_names]
+    footer = _footer_lines(tables, other_names, width)
+    parts = [_ShortTable.from_table(_one_row_per_judge(table), width) for table in first_tables]
     lines = _sentence_lines(sentences, width, height - len(footer) - sum(part.fixed_lines + 1 for part in parts))
     free = height - len(lines) - len(footer) - sum(part.fixed_lines for part in parts)
     if sum(min(len(part.rows), most_rows) for part in parts) > free:  # rows matter more than explanations
@@ -378,7 +384,7 @@ def _fitting_places(table: Table, widths: Sequence[int], width: int) -> list[int
             return 0, place
         return (1 if key in _FIRST_KEYS else 3 if key in _LAST_KEYS else 2), place
 
-    chosen: list[int] = []
+    places_that_fit: list[int] = []
     possible = [
         place
         for place in range(len(columns))
@@ -388,13 +394,13 @@ def _fitting_places(table: Table, widths: Sequence[int], width: int) -> list[int
         # Reasons may be cut for the numbers, but not for what says the same.
         least = [
             min(widths[each], _LEAST_WHY) if columns[each].key == "why" and importance(place)[0] < 3 else widths[each]
-            for each in [*chosen, place]
+            for each in [*places_that_fit, place]
         ]
-        if sum(least) + _GAP * len(chosen) <= width or not chosen:
-            chosen.append(place)
+        if sum(least) + _GAP * len(places_that_fit) <= width or not places_that_fit:
+            places_that_fit.append(place)
         elif table.name != JUDGES:  # no gap between the columns that are shown
             break
-    return sorted(chosen)
+    return sorted(places_that_fit)
 
 
 def _caption_lines(table: Table, width: int, most: int) -> list[str]:
@@ -439,9 +445,9 @@ def _cut_reasons(text: str, most: int) -> str:
         return text
     reasons = text.split("; ")
     for count in range(len(reasons) - 1, 0, -1):
-        shown = f"{'; '.join(reasons[:count])} (+{len(reasons) - count} more)"
-        if cell_len(shown) <= most:
-            return shown
+        short_text = f"{'; '.join(reasons[:count])} (+{len(reasons) - count} more)"
+        if cell_len(short_text) <= most:
+            return short_text
     return _cut_text(text if len(reasons) == 1 else reasons[0], most)
 
 

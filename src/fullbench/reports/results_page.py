@@ -84,8 +84,8 @@ def result_sections(tables: Sequence[Table]) -> list[Section]:
     sentences = sentences_of(tables)
     if not sentences:
         return [Section("Results", tables=tables)]
-    first, others = split_first_tables(tables)
-    return [Section("Summary", join_sentences(sentences), tables=first), Section("Results", tables=others)]
+    first, other_tables = split_first_tables(tables)
+    return [Section("Summary", join_sentences(sentences), tables=first), Section("Results", tables=other_tables)]
 
 
 def select_exhibits(record: Record, limit: int = 6, *, include_sensitive: bool = False) -> list[Exhibit]:

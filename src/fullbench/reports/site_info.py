@@ -140,27 +140,30 @@ def _checked_fields(table: Any, path: Path, where: str, inner: Sequence[str] = (
 def _checked_field(key: str, value: Any, path: Path, where: str) -> Any:
     if key == "authors":
         if not isinstance(value, list) or not value or not all(_is_line(name) for name in value):
-            raise InputError(f'[{where}] has authors that are no list of names: write ["A. Li", "B. Roy"]', path=path)
+            raise InputError(
+                f'[{where}] has authors that are not a list of names: write ["A. Li", "B. Roy"]', path=path
+            )
         return tuple(name.strip() for name in value)
     if key == "labels":
         for name, label in _require_table(value, path, f"{where}.labels").items():
             if not _is_line(label):
                 raise InputError(
-                    f"[{where}.labels] has {label!r} for {name!r}, which is no text of one line", path=path
+                    f"[{where}.labels] has {label!r} for {name!r}, which is not a text of one line", path=path
                 )
         return {name: label.strip() for name, label in value.items()}
     if key in TEXTS:
         if not isinstance(value, str) or not value.strip() or len(value) > TEXTS[key]:
-            raise InputError(f"[{where}] has a {key} that is no text of 1 to {TEXTS[key]:,} characters", path=path)
+            raise InputError(f"[{where}] has a {key} that is not a text of 1 to {TEXTS[key]:,} characters", path=path)
         return value.strip() if key == "citation" else " ".join(value.split())
     if not _is_line(value):
-        raise InputError(f"[{where}] has the {key} {value!r}, which is no text of one line", path=path)
+        raise InputError(f"[{where}] has the {key} {value!r}, which is not a text of one line", path=path)
     if key == "logo":
         return Logo.read(value, path)
     if key == "accent":
         if not (re.fullmatch(r"#[0-9a-fA-F]{6}", value) and contrast(value, "#ffffff") >= READABLE):
             raise InputError(
-                f"[{where}] has the accent {value!r}, which is no colour #rrggbb that can be read on white", path=path
+                f"[{where}] has the accent {value!r}, which is not a colour #rrggbb that is readable on white",
+                path=path,
             )
         return value.lower()
     if key in LINKS and not _is_link(value):

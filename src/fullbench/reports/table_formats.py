@@ -198,7 +198,7 @@ def _unpack_table(value: Any) -> Table:
             value.get("names", {}),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"this JSON is no table of fullbench: {error!r}") from error
+        raise InputError(f"this JSON is not a table of fullbench: {error!r}") from error
 
 
 def _unpack_estimate(entry: dict[str, Any]) -> Estimate:

@@ -43,6 +43,16 @@ def benchmark_from_name(name: str, protocol: Mapping[str, Any] | None = None) ->
     return bench.protocol(protocol)
 
 
+def bundled_sample_message(name: str, data: Path | None) -> str:
+    """Return a sentence if a benchmark is read from the sample in its package; empty for released or own data."""
+    if data is not None or name == "synthetic":
+        return ""
+    return (
+        f"Data: the small sample of {name} in fullbench, not the paper's data. For the paper's data, add --data FOLDER "
+        "(data in a study file)."
+    )
+
+
 def contestant_from_spec(spec: str) -> Model:
     """Return the model of a spec such as `openai:gpt-4o?temperature=0`.
 
@@ -59,7 +69,7 @@ def contestant_from_spec(spec: str) -> Model:
     if words in plugin_names("benchmarks"):
         bench = benchmark_from_name(words)
         if bench.asking is None:
-            raise InputError(f"the benchmark {words!r} has no words for contestants; give a file to the option asking")
+            raise InputError(f"the benchmark {words!r} has no texts for contestants; give a file to the option asking")
         template = Template.parse(bench.asking(), SLOTS, path=words)
     else:
         template = Template.read(words, SLOTS)
@@ -206,10 +216,7 @@ PLAIN = "plain"
 def _benchmark_settings(name: str, prompt_style: str) -> dict[str, Any]:
     if name == PLAIN:
         if prompt_style:
-            raise InputError(
-                f"prompt_style={prompt_style} is a benchmark's way of asking; name the benchmark by "
-                f"benchmark_template=NAME"
-            )
+            raise InputError(f"prompt_style={prompt_style} belongs to a benchmark; add benchmark_template=NAME")
         return {}
     bench = benchmark_from_name(name)
     if bench.prompt_template is None:
@@ -257,7 +264,7 @@ def _parse_example(fields: Fields) -> Example:
         raise fields.error(f"an example's 'marks' are numbers, one for each response; found {raw_marks!r}")
     form = fields.text("ballot") or ""
     if form and not ballot_of(form).allows(tuple(map(float, marks))):
-        raise InputError(f"the marks {marks} fit no verdict of {form}", path=fields.path, line=fields.line)
+        raise InputError(f"the marks {marks} are not allowed for {form}", path=fields.path, line=fields.line)
     return Example(fields.name("text"), tuple(map(float, marks)), form)
 
 

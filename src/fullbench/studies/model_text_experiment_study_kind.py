@@ -64,18 +64,20 @@ class ExperimentRun(StudyRun):
         if self.what not in EXPERIMENTS:
             experiment_names = ", ".join(EXPERIMENTS)
             raise InputError(
-                f"what under [experiment] is one of {experiment_names}; found {self.what!r}", path=study.path
+                f"'what' under [experiment] is one of {experiment_names}; found {self.what!r}", path=study.path
             )
         plain_items_path: Path | None = options.get("plain")
         caption_keys = [key for key in ("plain", "captioner") if key in options]
         if caption_keys and (self.what != "captions" or len(caption_keys) > 1):
             raise InputError(
                 "plain (a file of items with plain captions) and captioner (a model that writes them from the "
-                "pictures) belong to what = 'captions', one of the two at most",
+                "pictures) are for what = 'captions', and exclude each other",
                 path=study.path,
             )
         if self.what == "references" and "out" not in options:
-            raise InputError("references go to a file of items: name it as out under [experiment]", path=study.path)
+            raise InputError(
+                "references are written to a file of items: add out = FILE under [experiment]", path=study.path
+            )
         self.writer: Model = judge_contestant_and_benchmark_specs.contestant_from_spec(str(options["model"]))
         judges = study.judges
         if self.what == "vision-expert":

@@ -89,7 +89,7 @@ def _open_ledger(ledger: LedgerOrPath | None, *, study: str | None = None, read_
         yield ledger
         return
     if not isinstance(ledger, str | Path | None):
-        raise InputError(f"a record, or the path of a ledger, is wanted here; found {type(ledger).__name__}")
+        raise InputError(f"a record or the path of a ledger is needed; found {type(ledger).__name__}")
     with Ledger(ledger or DEFAULT_LEDGER, study=study, read_only=read_only) as book:
         yield book
 
@@ -223,9 +223,7 @@ def answer(
             f"{odd_models[0]!r}"
         )
     if not models or samples < 1:
-        raise InputError(
-            f"contestants answer: one or more, and once or more often; found {len(models)}, samples={samples}"
-        )
+        raise InputError(f"at least one contestant and one sample are needed; found {len(models)}, samples={samples}")
     with allow_picture_folders(*_folder_paths(pictures_from)):
         loaded_items = items_of(items if isinstance(items, str | Path) else _list_if_iterator(items), question=question)
     with _open_ledger(ledger, study=study) as book:
@@ -344,7 +342,7 @@ def judge(
         named_forms = [] if ballot is None else _as_list(ballot)
         forms = [form.spec if isinstance(form, Ballot) else form for form in named_forms]
         if odd := [form for form in forms if not isinstance(form, str)]:
-            raise InputError(f"a ballot is named in words, as 'choice+tie' or 'score:1-5'; found {odd[0]!r}")
+            raise InputError(f"a ballot is a text such as 'choice+tie' or 'score:1-5'; found {odd[0]!r}")
         judge_contestant_and_benchmark_specs.refuse_duplicates("ballots", forms)
         judge_contestant_and_benchmark_specs.refuse_duplicates("criteria", _as_list(criterion))
         shared_cases = list(
@@ -421,7 +419,7 @@ def _imported_inputs(
 def _rubric_sheets(rubric: Any, judge: Judges, items: Sequence[Item], ledger: LedgerOrPath) -> list[RubricWithJudge]:
     judges = _as_list(judge)
     if not all(isinstance(judge_or_spec, str) for judge_or_spec in judges):
-        raise InputError("a rubric is filled in by judges that are named by a spec, such as 'openai:gpt-4o'")
+        raise InputError("a rubric needs a judge given as a spec, such as 'openai:gpt-4o'")
     if rubric is True:
         rubric = ITEMS
     if isinstance(rubric, str | Path):
@@ -548,7 +546,7 @@ def report(
         verdicts = inputs.record()
     if isinstance(verdicts, Record):
         if study is not None:
-            raise InputError("a record is of one study already; give the ledger to choose one")
+            raise InputError("a record already belongs to one study; give the ledger to choose another")
         names = record_display_names(verdicts)
         against = against and find_name(against, verdicts.judges, names, "judge")
         tables = standard_verdict_tables.verdict_tables(

@@ -207,18 +207,16 @@ class Study:
                 raise error_at("cases", f"a study of kind {self.kind!r} chooses its own cases: leave out this key")
             return
         if (self.benchmark is None) == (self.items is None):
-            raise InputError("a study names either a benchmark or a file of items", path=self.path)
+            raise InputError("a study needs either a benchmark or a file of items", path=self.path)
         has_judges = bool(self.judges or self.panels or self.cascades or not self.verdicts)
         if self.items is not None and not self.ballots and not self._has_only_rubrics and has_judges:
-            raise InputError('a study of one\'s own items names its ballots, such as ["score:1-5"]', path=self.path)
+            raise InputError('a study of your own items needs ballots, such as ["score:1-5"]', path=self.path)
         if self.items is not None and not (self.responses or self.contestants):
             raise InputError("a study needs responses: a file, or contestants that answer", path=self.path)
         if self.benchmark is not None and self.ballots:
             raise error_at("ballots", f"the benchmark {self.benchmark!r} brings its own ballots: leave out this key")
         if self.protocol and self.benchmark is None:
-            raise InputError(
-                "[protocol] is a benchmark's; a study of one's own items names its ballots", path=self.path
-            )
+            raise InputError("[protocol] is for benchmarks; a study of your own items needs ballots", path=self.path)
         kinds = {PANEL: self.panels, CASCADE: self.cascades, RUBRIC: self.rubrics}
         defined_views = {f"{kind}{name}" for kind, views_by_name in kinds.items() for name in views_by_name}
         for spec in self.judges:

@@ -68,8 +68,8 @@ def refuse_risks(study: Study, *, safe: bool = False) -> list[str]:
     sentences = study_risks(study)
     if sentences and (safe or os.environ.get("FULLBENCH_SAFE")):
         raise InputError(
-            f"{'; '.join(sentences)}. This is refused (--safe or FULLBENCH_SAFE); leave that out where you trust the "
-            "study",
+            f"{'; '.join(sentences)}. This is refused (--safe or FULLBENCH_SAFE); leave that out if you trust the "
+            f"study",
             path=study.path,
         )
     return sentences

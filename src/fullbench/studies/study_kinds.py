@@ -21,7 +21,7 @@ def study_run_for(study: Study) -> BaseRun:
         check_page(study.report)
     if study.verdicts and study.kind != JUDGING:
         raise InputError(
-            f"A study of kind {study.kind!r} takes no verdicts that exist already. Leave out verdicts (--verdicts).",
+            f"A study of kind {study.kind!r} cannot use existing verdicts. Leave out verdicts (--verdicts).",
             path=study.path,
         )
     if study.kind == "leaderboard":

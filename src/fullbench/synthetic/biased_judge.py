@@ -77,13 +77,16 @@ class PlantedBiases:
 
     def __post_init__(self) -> None:
         if abs(self.position) > 1:
-            raise InputError(f"a planted position is a share from -1 to 1; found {self.position}")
+            raise InputError(f"a planted position bias is a share from -1 to 1; found {self.position}")
         if min(self.refuses, self.garbles) < 0 or self.refuses + self.garbles > 1:
-            raise InputError(f"planted faults are shares of at most 1; found {self.refuses} and {self.garbles}")
+            raise InputError(
+                f"planted shares of refused and unreadable verdicts are at most 1; found {self.refuses} "
+                f"and {self.garbles}"
+            )
         if not 0 <= self.lazy <= 1:
             raise InputError(f"planted laziness is a share from 0 to 1; found {self.lazy}")
         if bool(self.ego) != bool(self.favourite):
-            raise InputError("a planted ego needs a favourite, and a favourite an ego")
+            raise InputError("a planted self-preference needs a favourite, and a favourite needs a self-preference")
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -55,7 +55,9 @@ def engine_for(url: str) -> Engine:
     try:
         database_url = make_url(url)
     except ArgumentError as error:
-        raise InputError(f"{url!r} is no database URL; write sqlite:///FILE or postgresql://USER@HOST/NAME") from error
+        raise InputError(
+            f"{url!r} is not a database URL; write sqlite:///FILE or postgresql://USER@HOST/NAME"
+        ) from error
     kind = database_url.get_backend_name()
     if kind == "sqlite":
         if database_url.database not in {None, "", ":memory:"}:
@@ -66,7 +68,7 @@ def engine_for(url: str) -> Engine:
             return create_engine(
                 database_url.set(drivername="postgresql+psycopg"), pool_size=10, max_overflow=10, pool_pre_ping=True
             )
-    raise InputError(f"the database {kind!r} is not known; write sqlite:///FILE or postgresql://USER@HOST/NAME")
+    raise InputError(f"unknown database {kind!r}; write sqlite:///FILE or postgresql://USER@HOST/NAME")
 
 
 def _create_private_file(path: Path) -> None:

@@ -17,8 +17,8 @@ def ledger_study_name(ledger: Ledger, requested_study: str = "") -> str:
     main = [name for name in study_names if not name.startswith(f"{DEFAULT}~")] or study_names
     if len(main) > 1:
         raise InputError(
-            f"{ledger.place}: the ledger holds the studies {', '.join(map(repr, study_names))}; say which one this "
-            "belongs to (--study NAME)"
+            f"{ledger.place}: the ledger has the studies {', '.join(map(repr, study_names))}; choose one with --study "
+            f"NAME"
         )
     return main[0] if main else DEFAULT
 

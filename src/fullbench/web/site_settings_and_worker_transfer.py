@@ -88,6 +88,6 @@ class Settings:
         """Read the settings that `to_environment` stored."""
         text = environment.get(VARIABLE)
         if not text:
-            raise InputError(f"{VARIABLE} is not set: start the web app by `fullbench serve`")
+            raise InputError(f"{VARIABLE} is not set: start the web app with `fullbench serve`")
         values = json.loads(text)
         return cls(**{**values, "data": Path(values["data"]), "programs": tuple(values.get("programs", ()))})

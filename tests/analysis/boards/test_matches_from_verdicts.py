@@ -94,7 +94,7 @@ def test_unusable_verdicts_are_a_column_of_joint_boards_and_of_slices():
 
 def test_judges_never_mix_by_mistake():
     record = Record((*both("i", "a", "b", "a", "a"), *both("i", "a", "b", "b", "b", judge="k")))
-    with pytest.raises(InputError, match="about one judge, but there are 2: j, k"):
+    with pytest.raises(InputError, match="shows one judge, but there are 2: j, k"):
         build_matches(record)
     assert outcomes(record, "k") == [0.0]
     with pytest.raises(InputError, match="no verdict of 'l'"):
@@ -105,7 +105,7 @@ def test_judges_never_mix_by_mistake():
 
 def test_criteria_never_mix_by_mistake():
     record = Record((ruled("i", "a", "b", "a"), replace(ruled("i", "a", "b", "b"), criterion="brevity")))
-    with pytest.raises(InputError, match="belongs to one criterion; the verdicts are on brevity, overall"):
+    with pytest.raises(InputError, match="shows one criterion; the verdicts are on brevity, overall"):
         build_matches(record)
 
 

@@ -59,6 +59,13 @@ def test_single_votes_never_make_a_judge_reliable() -> None:
     assert "one vote each" in trust.why
 
 
+def test_a_baseline_is_never_recommended_however_well_it_agrees() -> None:
+    trusts = trusts_of(Made({"sharp": JUDGES["sharp"], "length": JUDGES["sharp"]}))
+    assert {name: trust.word for name, trust in trusts.items()} == {"sharp": "reliable", "length": "baseline"}
+    assert trusts["length"].agreement is not None
+    assert trusts["length"].agreement.value > 0.9
+
+
 def test_metrics_of_the_package_are_baselines() -> None:
     names = [entry.name for entry in entry_points(group="fullbench.metrics")]
     assert names

@@ -14,7 +14,7 @@ from fullbench.analysis.agreement.critic_with_people import SCALES, critic_metri
 from fullbench.benchmarks.alignmmbench import release_files, reproduce
 from fullbench.benchmarks.alignmmbench.benchmark_definition import align_mm
 from fullbench.benchmarks.alignmmbench.task_names import CATEGORIES, TASKS
-from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced, Reproduction
+from fullbench.core.benchmark import Reproduced, Reproduction
 from fullbench.files.row_readers import read_rows
 
 DATA = Path(__file__).parents[3] / ".." / "shared" / "data" / "alignmmbench"

@@ -27,7 +27,7 @@ from fullbench.benchmarks.mj_bench.release.released_scores_and_verdicts import R
 from fullbench.benchmarks.mj_bench.reproduce import genai_bench_cells
 from fullbench.benchmarks.mj_bench.reproduce.bias_tables import BY_AXIS
 from fullbench.benchmarks.mj_bench.reproduce.percentage_cells_and_printed_numbers import printed_numbers
-from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced, Reproduction
+from fullbench.core.benchmark import Reproduced, Reproduction
 
 SHARED = Path(__file__).parents[3] / ".." / "shared" / "data"
 SETS = {"mjbench": mj_bench, "genai_bench": genai_bench}

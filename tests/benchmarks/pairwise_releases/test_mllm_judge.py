@@ -12,7 +12,7 @@ import pytest
 from fullbench.benchmarks.mllm_judge.release.load_release import MARKERS, THIRD_PARTY, Release
 from fullbench.benchmarks.mllm_judge.reproduce.all_cells import paper_cells, read_table_9
 from fullbench.benchmarks.mllm_judge.source_datasets import DATASETS, FIRST_TEN
-from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced
+from fullbench.core.benchmark import Reproduced
 
 DATA = Path(__file__).parents[3] / ".." / "shared" / "data" / "mllm-as-a-judge"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"the released data are not at {DATA}")

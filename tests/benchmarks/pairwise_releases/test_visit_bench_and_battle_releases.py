@@ -13,7 +13,7 @@ import pytest
 from fullbench.analysis.boards.leaderboard import Settings, build_boards
 from fullbench.analysis.boards.matches_from_verdicts import RULES, build_matches
 from fullbench.core import plugin_entry_points
-from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced
+from fullbench.core.benchmark import Reproduced
 from fullbench.errors import InputError
 from fullbench.studies.run.study_items_responses_and_labels import load_benchmark_release
 
@@ -193,5 +193,5 @@ def test_the_other_released_verdicts_are_records_too():
 def test_what_has_no_single_verdicts_or_no_sample_says_so():
     with pytest.raises(InputError, match="released as counts"):
         plugin_entry_points.load_plugin("benchmarks", "wildvision_arena").record(Path())
-    with pytest.raises(InputError, match="ships no sample"):
+    with pytest.raises(InputError, match="has no bundled sample"):
         plugin_entry_points.load_plugin("benchmarks", "pandalm").record()

@@ -137,7 +137,7 @@ def test_its_words_come_from_the_authors_file_which_is_not_run(tmp_path):
         with pytest.raises(InputError, match=sentence):
             load_instruction(source)
     file.write_text("INSTRUCTION = 3")
-    with pytest.raises(InputError, match="names no text INSTRUCTION"):
+    with pytest.raises(InputError, match="defines no text INSTRUCTION"):
         load_instruction(str(file))
     with pytest.raises(InputError, match="no such checkpoint"):
         HpsV3Scorer(str(tmp_path / "HPSv3.safetensors"), "hpsv3", instruction=str(plain))

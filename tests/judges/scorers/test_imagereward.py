@@ -188,8 +188,8 @@ def renamed(tensors: dict, old: str, new: str) -> dict:
         (lambda t: {n: v for n, v in t.items() if n != "mlp.layers.2.bias"}, "'mlp.layers.2.bias' does not fit"),
         (lambda t: {n: v for n, v in t.items() if "mlp.layers.2" not in n}, "fit each other"),
         (lambda t: {n: v[..., :100] if "visual" in n else v for n, v in t.items()}, "100 wide, no multiple of 64"),
-        (lambda t: {"epoch": 3, "optimizer": {}}, "something else than tensors"),
-        (lambda t: [1, 2], "something else than tensors"),
+        (lambda t: {"epoch": 3, "optimizer": {}}, "something other than named tensors"),
+        (lambda t: [1, 2], "something other than named tensors"),
     ],
 )  # fmt: skip
 def test_a_checkpoint_that_does_not_fit_is_told_in_one_sentence(tensors, words, tmp_path, change, words_of_it):
@@ -213,7 +213,7 @@ class Evil:
 def test_a_pickle_that_does_something_is_not_run(words, tmp_path):
     path = tmp_path / "ImageReward.pt"
     torch.save({"blip.visual_encoder.pos_embed": Evil(tmp_path / "done")}, path)
-    with pytest.raises(InputError, match="no file of tensors"):
+    with pytest.raises(InputError, match="not a file of tensors"):
         scored(path, words)
     assert not (tmp_path / "done").exists()
 
@@ -253,7 +253,7 @@ def test_what_cannot_be_is_told_before_anything_is_loaded(checkpoint, tmp_path):
     for source, head, sentence in (
         (tmp_path, "", "no ImageReward.pt in this folder; .* head=FILE"),
         (tmp_path / "nowhere.pt", "", "no such file"),
-        (checkpoint, str(checkpoint), "brings its own head"),
+        (checkpoint, str(checkpoint), "has its own head"),
     ):
         with pytest.raises(InputError, match=sentence):
             RewardScorer(str(source), "imagereward", head=head)

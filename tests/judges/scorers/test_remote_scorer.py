@@ -155,7 +155,7 @@ def test_what_is_no_score_server_is_said_in_a_sentence(cli, tmp_path, monkeypatc
         code, _, err = cli(*judged, f"scores:{address}")
         other.shutdown()
     assert code == 2
-    assert "is no score server of protocol 1" in err
+    assert "is not a score server of protocol 1" in err
     code, _, err = cli(*judged, f"scores:{address}")
     assert code == 2
     assert "does not answer" in err

@@ -79,11 +79,11 @@ def _lives(pid: int) -> bool:
 @with_model
 def test_a_file_that_is_no_model_is_told(tmp_path):
     (tmp_path / "bad.gguf").write_bytes(b"GGUF but no more")
-    with pytest.raises(ModelError, match="cannot be served: it is no GGUF file"):
+    with pytest.raises(ModelError, match=r"cannot be served: llama\.cpp cannot read it as a GGUF file"):
         LocalServer(ServerOptions(tmp_path / "bad.gguf"))
     with pytest.raises(InputError, match="there is no such file"):
         judge_contestant_and_benchmark_specs.contestant_from_spec("gguf:nowhere.gguf")
-    with pytest.raises(InputError, match="names no file"):
+    with pytest.raises(InputError, match="has no file"):
         judge_contestant_and_benchmark_specs.contestant_from_spec("gguf")
     with pytest.raises(InputError, match="takes no name"):
         judge_contestant_and_benchmark_specs.contestant_from_spec("smollm2:1.7b")

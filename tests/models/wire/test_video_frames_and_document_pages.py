@@ -136,7 +136,7 @@ def test_bad_files_are_named_in_one_sentence(tmp_path):
         Media.read(cut)
     for video, reason in (
         (Video.from_bytes(empty_mp4()), "cannot be decoded"),
-        (Media.read(sound_only(tmp_path)), "it has no pictures, only sound; give it as audio"),
+        (Media.read(sound_only(tmp_path)), "it has only sound; give it as audio"),
         (read_any_media(cut, "video"), "cannot be decoded"),
         (Media.read(garbled), "Invalid data found"),
     ):

@@ -94,7 +94,9 @@ def test_initial_weights_are_named_and_lead_to_the_same_scores():
 
 
 def test_names_that_are_none_are_refused():
-    with pytest.raises(InputError, match="unknown reading 'mean' of the paper; known: range, share, plain, sum, rank"):
+    with pytest.raises(
+        InputError, match="unknown variant 'mean' of the paper's equations; known: range, share, plain, sum, rank"
+    ):
         reading_named("mean")
     with pytest.raises(InputError, match="unknown initial weights 'zero'; known: many, uniform, random"):
         initial_named("zero")

@@ -205,7 +205,7 @@ def test_a_judge_of_ones_own_module_travels_and_what_cannot_names_the_worker(eng
         (tally,) = judge_cases([own], docket(40), ledger, engine=engine)
         assert (tally.finished_count, {verdict.marks for verdict in ledger.verdicts("own")}) == (40, {(3.0,)})
         judge = judge_contestant_and_benchmark_specs.judge_from_spec(spec)
-        told = r"the worker on \S+ \(node \w{8}\) cannot make what is to be asked: .*beside_the_run"
+        told = r"the worker on \S+ \(node \w{8}\) cannot create the model or judge: .*beside_the_run"
         with pytest.raises(EngineError, match=told):
             judge_cases([judge], docket(4), ledger, engine=engine, specs={judge.name: spec})
 

@@ -169,7 +169,7 @@ def test_a_pool_needs_items_one_answer_each_and_an_opponent():
         Pool([], [])
     with pytest.raises(InputError, match="'a' answers item 'i' twice"):
         Pool([item], [Response.say("i", "a", "x"), Response.say("i", "a", "y")])
-    with pytest.raises(InputError, match="nobody to play"):
+    with pytest.raises(InputError, match="has no opponents"):
         list(uniform_cases(Pool([item], [Response.say("i", "a", "x")]), Newcomer("a")))
 
 

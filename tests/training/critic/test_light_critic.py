@@ -106,7 +106,7 @@ def test_training_again_changes_nothing_and_another_run_does_not_take_its_folder
     same = ["train", "--kind", "light", *PLAIN, *options(made), "--share", "0.25", "--out", str(folder / "c")]
     run(*same, "--no-eval")
     assert file.stat().st_mtime_ns == written
-    with pytest.raises(InputError, match=r"another run is kept here .* differ"):
+    with pytest.raises(InputError, match=r"this folder has another run .* differ"):
         run(*same, "--seed", 7)
 
 

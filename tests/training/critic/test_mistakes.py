@@ -58,7 +58,7 @@ def test_no_extra_installed(tmp_path):
         ({"item": "i0", "contestant": "cid", "score": 3, "ballot": "score:1-5"}, "1 of 1 score is about"),
         (
             {"item": "i0", "contestant": "ann", "score": 3, "ballot": "score:1-10"},
-            "found 1 on score:1-10; say --ballot",
+            "found 1 on score:1-10; add --ballot",
         ),
     ],
 )
@@ -100,7 +100,7 @@ def test_reasons_that_are_not_there(tmp_path):
         (["--lr", "-1"], "lr must be above 0"),
         (["--prompt-style", "critic"], "the prompt style 'critic' scores on score:1-10"),
         (["--kind", "light", "--template", "gone.txt"], "gone.txt: the template cannot be read"),
-        (["--kind", "light", "--share", "1.5"], "lies between 0 and 1"),
+        (["--kind", "light", "--share", "1.5"], "is between 0 and 1"),
     ],
 )
 def test_settings_that_do_not_fit(tmp_path, words, said):
@@ -140,6 +140,6 @@ def test_a_base_model_that_does_not_do(tmp_path):
     assert "takes 128 tokens, too few for --source 4096" in told(tmp_path, *given)
     assert "even without the answer" in told(tmp_path, *given, "--source", 90)
     assert "there is no such folder" in told(tmp_path, *PLAIN, *options(made), "--base", tmp_path / "gone")
-    assert "begins with a model: give --base" in told(tmp_path, *PLAIN, *options(made))
+    assert "needs a base model: add --base" in told(tmp_path, *PLAIN, *options(made))
     (base / "chat_template.jinja").unlink()
     assert "has no chat template" in told(tmp_path, *given, "--source", 90)

@@ -125,7 +125,7 @@ def test_what_cannot_be_tuned_is_said(cli, tmp_path):
         (command("scorer:tune_red:red", "out", "--way", "grpo"), "Unknown method 'grpo'"),
         (command("scorer:tune_red:red", "out", "--lora", "4", "--quiet"), "tuned as a whole"),
         ([w.replace("held.txt", "prompts.txt") for w in command("length", "out")], "used for training and test"),
-        ([w.replace("toy:base", "offline:echo") for w in command("length", "out")], "answers in words"),
+        ([w.replace("toy:base", "offline:echo") for w in command("length", "out")], "answers with text"),
         ([w.replace("toy:base", "toy:nowhere") for w in command("length", "out")], "lacks generator.json"),
     ):
         code, _, err = cli(*words)
@@ -235,5 +235,5 @@ def test_a_device_with_little_memory_learns_the_same_in_parts(tmp_path, capsys, 
     assert "too little memory for 12 pictures at once; 6 now" in said
     assert "too little memory for 6 pictures at once; 3 now" in said
     generator.most = 0
-    with pytest.raises(InputError, match="too little memory to learn from one picture"):
+    with pytest.raises(InputError, match="too little memory to train on one picture"):
         tune_weights(generator, base, feedback, TuningSettings(way=way, batch=12, steps=4))

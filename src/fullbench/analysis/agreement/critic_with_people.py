@@ -60,7 +60,7 @@ def scale_of(spec: str) -> Scale:
     scale = SCALES.get((form.low, form.high)) if isinstance(form, Score) else None
     if scale is None:
         supported_ballots = ", ".join(f"score:{low}-{high}" for low, high in SCALES)
-        raise InputError(f"no bands are known for the ballot {spec}; known: {supported_ballots}")
+        raise InputError(f"no score bands are defined for the ballot {spec}; known: {supported_ballots}")
     return scale
 
 

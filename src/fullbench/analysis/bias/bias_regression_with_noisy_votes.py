@@ -105,7 +105,7 @@ def _collect_rows(
 
 def _subject_codes(verdicts: Sequence[Verdict]) -> Ints:
     codes: dict[ResponseSetKey, int] = {}
-    return np.array([codes.setdefault(response_set_key(one), len(codes)) for one in verdicts], dtype=np.int64)
+    return np.array([codes.setdefault(response_set_key(verdict), len(codes)) for verdict in verdicts], dtype=np.int64)
 
 
 def _vote_on(vote: Verdict, verdict: Verdict) -> float:

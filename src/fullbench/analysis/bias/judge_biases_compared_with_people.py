@@ -93,9 +93,9 @@ def _compare_shares(rows: Sequence[Row]) -> _ShareComparison | None:
     if not rows:
         return None
     _, items = np.unique([pairing.verdict.item for _, _, pairing in rows], return_inverse=True)
-    shown: dict[Any, int] = {}
-    row = np.array([shown.setdefault((p.verdict.item, p.verdict.ballot, *p.verdict.shown_responses), len(shown))
-                    for _, _, p in rows])  # fmt: skip
+    row_numbers: dict[Any, int] = {}
+    keys = [(pairing.verdict.item, pairing.verdict.ballot, *pairing.verdict.shown_responses) for _, _, pairing in rows]
+    row = np.array([row_numbers.setdefault(key, len(row_numbers)) for key in keys])
     _, first = np.unique(row, return_index=True)
     ours, theirs = np.array([here for here, _, _ in rows]), np.array([there for _, there, _ in rows])[first]
     gap = np.bincount(row, ours) / np.bincount(row) - theirs

@@ -89,8 +89,8 @@ def _board_with_votes(
     cast, _ = drop_visible_votes(family_verdicts(columns.where(judge=people), family))
     joined = join_column_votes(cast, rule, visible=True).columns
     usable_votes = joined.rows(joined.fault < 0)
-    shown = np.bincount(usable_votes.contestant.astype(np.int64), minlength=max(contestants, default=0) + 1)
-    if contestants and min(int(shown[code]) for code in contestants) >= LEAST_VOTES:
+    vote_counts = np.bincount(usable_votes.contestant.astype(np.int64), minlength=max(contestants, default=0) + 1)
+    if contestants and min(int(vote_counts[code]) for code in contestants) >= LEAST_VOTES:
         return FirstBoard("people", people, family, Note("first-board.people", n=len(usable_votes)))
     return None
 

@@ -134,7 +134,7 @@ def check_strong(strong: float) -> None:
     """Raise `InputError` if a strong preference cannot count this often."""
     if not (math.isfinite(strong) and strong >= 1):
         raise InputError(
-            f"strong says how often ratings count 'much better', a number from 1; found {strong:g}. Give for example 3"
+            f"strong is the weight of 'much better' in ratings, a number from 1; found {strong:g}. Give for example 3"
         )
 
 

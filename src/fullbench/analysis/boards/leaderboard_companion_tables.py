@@ -102,11 +102,11 @@ def _family_tables(
     """Yield the win rates in each family of items; `lost` are the item and contestants of unusable verdicts."""
     names, reference = leaderboard.matches.names, leaderboard.settings.reference
     by_family: dict[str, list[tuple[str, list[str]]]] = defaultdict(list)
-    for item, shown in lost:
-        by_family[record.items[item].tags.get(tag, "") if item in record.items else ""].append((item, shown))
+    for item, contestants in lost:
+        by_family[record.items[item].tags.get(tag, "") if item in record.items else ""].append((item, contestants))
     labels = (tag, "contestant")
     counts = Counter(
-        (family, name) for family, verdicts in by_family.items() for _, shown in verdicts for name in shown
+        (family, name) for family, verdicts in by_family.items() for _, contestants in verdicts for name in contestants
     )
     yield with_unusable_column(family_win_table(record, leaderboard.matches, tag), counts, labels)
     if reference in names:

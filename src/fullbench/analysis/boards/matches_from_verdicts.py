@@ -164,7 +164,7 @@ def select_judge(judges: Iterable[str], judge: str | None = None) -> str:
         if not judge_names:
             raise InputError("There is no verdict of any judge.")
         names = ", ".join(judge_names)
-        raise InputError(f"This is about one judge, but there are {len(judge_names)}: {names}. Choose one.")
+        raise InputError(f"This shows one judge, but there are {len(judge_names)}: {names}. Choose one.")
     if judge not in judge_names:
         raise InputError(f"there is no verdict of {judge!r}; judges there: {', '.join(judge_names) or 'none'}")
     return judge
@@ -190,7 +190,7 @@ def build_matches(
     criteria = np.unique(latest_verdicts.criterion)
     if len(criteria) > 1:
         criterion_names = ", ".join(latest_verdicts.names["criterion"][code] for code in criteria)
-        raise InputError(f"a leaderboard belongs to one criterion; the verdicts are on {criterion_names}: name one")
+        raise InputError(f"a leaderboard shows one criterion; the verdicts are on {criterion_names}: choose one")
     is_self_match = latest_verdicts.self_matches()
     latest_verdicts = latest_verdicts.rows(~is_self_match)
     if any(is_less_better(latest_verdicts.names["criterion"][code], _ballots(latest_verdicts)) for code in criteria):

@@ -89,16 +89,16 @@ def unusable_notes(
     if not is_unusable.any() or is_unusable.all():
         return
     names = [part.names["contestant"][code] for code in np.unique(part.contestant)]
-    shown = {name: _shows(part, name) for name in names}
-    floats = {name: mask.astype(np.float64) for name, mask in shown.items()}
+    verdict_counts = {name: _shows(part, name) for name in names}
+    floats = {name: mask.astype(np.float64) for name, mask in verdict_counts.items()}
     differing = differing_variables(is_unusable, floats, part.item)
     if not differing:
         return
-    shares = {entry.name: float(is_unusable[shown[entry.name]].mean()) for entry in differing}
+    shares = {entry.name: float(is_unusable[verdict_counts[entry.name]].mean()) for entry in differing}
     clearest = sorted(shares, key=lambda name: -shares[name])[:_SHOWN]
     parts = []
     for name in clearest:
-        unusable, total = int(is_unusable[shown[name]].sum()), int(shown[name].sum())
+        unusable, total = int(is_unusable[verdict_counts[name]].sum()), int(verdict_counts[name].sum())
         note = Note("unusable.share", contestant=name, share=shares[name], n=total)
         bound = _bound_note(unusable, total, won.get(name), means.get(name, {}))
         parts.append(note if bound is None else Note("unusable.share-and-bound", share=note, bound=bound))

@@ -72,14 +72,14 @@ def truth_from_record(record: Record) -> Truth:
         if not verdicts:
             continue
         criterion, spec = _select_criterion_and_ballot(verdicts)
-        selected = tuple(one for one in verdicts if (one.criterion, one.ballot) == (criterion, spec))
+        selected = tuple(verdict for verdict in verdicts if (verdict.criterion, verdict.ballot) == (criterion, spec))
         joined, counts = join_record_votes(replace(record, verdicts=selected), judge, visible=True)
         scores, estimates, draws = _mean_marks(joined)
         if judge != PEOPLE:
             return Truth(scores, Note("peers.truth.known", n=len(joined)), estimates, draws)
         source: str = Note(
             "peers.truth.people",
-            n=len(selected), voters=len({one.rater for one in selected}), sets=len(joined), ballot=spec,
+            n=len(selected), voters=len({verdict.rater for verdict in selected}), sets=len(joined), ballot=spec,
             criterion=criterion, rule=counts.words or RULE_DESCRIPTIONS[resolve_rule("default", form_of(spec))],
         )  # fmt: skip
         if len(verdicts) > len(selected):

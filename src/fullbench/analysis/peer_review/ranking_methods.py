@@ -122,9 +122,9 @@ def correlation_ranges(scores: Sequence[float], draws: Floats, level: float = 0.
     import numpy as np
     from scipy.stats import rankdata
 
-    known = draws[~np.isnan(draws).any(axis=1)]
-    known = known[np.ptp(known, axis=1) > 0]
-    if not len(known):
+    valid_draws = draws[~np.isnan(draws).any(axis=1)]
+    valid_draws = valid_draws[np.ptp(valid_draws, axis=1) > 0]
+    if not len(valid_draws):
         return [(float("nan"), float("nan"))] * 3
 
     def correlations(values: Floats, drawn: Floats) -> Floats:
@@ -135,9 +135,9 @@ def correlation_ranges(scores: Sequence[float], draws: Floats, level: float = 0.
     given = np.asarray(scores, dtype=np.float64)
     upper = np.triu_indices(len(given), 1)
     signs = np.sign(given[upper[0]] - given[upper[1]])
-    drawn_signs = np.sign(known[:, upper[0]] - known[:, upper[1]])
+    drawn_signs = np.sign(valid_draws[:, upper[0]] - valid_draws[:, upper[1]])
     kendall = (drawn_signs @ signs) / np.sqrt(np.abs(signs).sum() * np.abs(drawn_signs).sum(axis=1))
-    samples = (correlations(given, known), correlations(rankdata(given), rankdata(known, axis=1)), kendall)
+    samples = (correlations(given, valid_draws), correlations(rankdata(given), rankdata(valid_draws, axis=1)), kendall)
     ends = [(1 - level) / 2, (1 + level) / 2]
     return [(float(low), float(high)) for low, high in (np.quantile(sample, ends) for sample in samples)]
 

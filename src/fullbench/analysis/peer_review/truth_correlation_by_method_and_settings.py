@@ -48,8 +48,10 @@ def nearness_table(reviews: Reviews, *, truth: Truth, terms: RankingOptions) -> 
     for label, scores in _scores_of_rankings(reviews, truth.scores, terms):
         cells = _nearness_cells(list(scores.values()), list(scores), truth.scores)
         if truth.draws is not None and cells[0] is not None:
-            known = list(truth.scores)
-            ranges = correlation_ranges(list(scores.values()), truth.draws[:, [known.index(name) for name in scores]])
+            scored_contestants = list(truth.scores)
+            ranges = correlation_ranges(
+                list(scores.values()), truth.draws[:, [scored_contestants.index(name) for name in scores]]
+            )
             cells[:3] = [
                 _estimate_in_range(number_from_cell(cell), *ends, len(scores))
                 for cell, ends in zip(cells[:3], ranges, strict=True)
@@ -93,8 +95,8 @@ def _scores_of_rankings(
     for place, name in enumerate(reviews.names):
         # A reviewer ranks all but itself.
         rates = zip(reviews.names, single_reviewer_scores(peers, place), strict=True)
-        if known := {contestant: rate for contestant, rate in rates if rate is not None}:
-            yield f"{name} alone", known
+        if rate_by_contestant := {contestant: rate for contestant, rate in rates if rate is not None}:
+            yield f"{name} alone", rate_by_contestant
 
 
 def _reference_scores(

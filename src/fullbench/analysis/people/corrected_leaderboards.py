@@ -314,9 +314,9 @@ def _corrected_board(
     few_marks = {name: n for name, n in few_marks.items() if name in rated}
     if not lines and not few_votes:
         return None
-    shown = [", ".join(f"{name} ({n})" for name, n in few.items()) for few in (few_votes, few_marks)]
-    few_notes = [Note("corrected.few", names=shown[0], least=LEAST_VOTES)] if few_votes else []
-    few_notes += [Note("corrected.few-marks", names=shown[1], least=LEAST_VOTES)] if few_marks else []
+    short_lists = [", ".join(f"{name} ({n})" for name, n in few.items()) for few in (few_votes, few_marks)]
+    few_notes = [Note("corrected.few", names=short_lists[0], least=LEAST_VOTES)] if few_votes else []
+    few_notes += [Note("corrected.few-marks", names=short_lists[1], least=LEAST_VOTES)] if few_marks else []
     unusable: Counter[str] = Counter()
     trials = 1
     for judge in judges:

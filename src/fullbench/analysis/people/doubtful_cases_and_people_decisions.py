@@ -59,7 +59,7 @@ def settle_doubtful_cases(record: Record, people: str = "human") -> Record:
     """
     votes = {_response_set_key(v): v for v in record if v.judge == people and v.marks is not None}
     if not votes:
-        raise InputError(f"nobody can settle a doubt: the record holds no marks of {people!r}")
+        raise InputError(f"doubtful cases cannot be decided: the record has no marks of {people!r}")
     doubtful_cases = set(find_doubtful_cases(record.where(lambda verdict: verdict.judge != people)))
     new_verdicts: list[Verdict] = []
     for judge in sorted({judge for judge, _ in doubtful_cases}):

@@ -46,8 +46,8 @@ def corrected_accuracy_table(
         for family in ballot_families(part):
             every = [judge for judge in part.judges() if judge != people and has_verdicts(part, judge, family)]
             for judge in every if judges is None else [judge for judge in every if judge in judges]:
-                others = [other_judge for other_judge in every if other_judge != judge]
-                verdicts, pairs = verdict_outcomes(part, [judge, *others], people, family, rule)
+                other_judges = [other_judge for other_judge in every if other_judge != judge]
+                verdicts, pairs = verdict_outcomes(part, [judge, *other_judges], people, family, rule)
                 if not pairs.vote_count or pairs.selection == "all":
                     continue
                 correction = _corrected_accuracy(verdicts)
@@ -78,8 +78,8 @@ def corrected_accuracy_table(
 
 
 def _corrected_accuracy(verdicts: Votes) -> CorrectedMean:
-    outcomes, others = verdicts.judge_values[0], verdicts.judge_values[1:]
-    same_as_others = np.where(np.isnan(others), 0.5, 1 - np.abs(others - outcomes))
+    outcomes, other_values = verdicts.judge_values[0], verdicts.judge_values[1:]
+    same_as_others = np.where(np.isnan(other_values), 0.5, 1 - np.abs(other_values - outcomes))
     return corrected_mean(
         has_same_winner(outcomes, verdicts.vote), np.array([np.abs(2 * outcomes - 1), *same_as_others]),
         probability=verdicts.chance, cluster=verdicts.item,

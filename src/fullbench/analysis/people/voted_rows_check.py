@@ -51,11 +51,11 @@ class VotedRowsCheck:
         """Yield a warning that names the clearest differences, and whether the board has reweighted ratings."""
         if not self.differences:
             return
-        shown = [
+        row_texts = [
             Note("voted.difference", what=entry.name, voted=entry.voted_mean, unvoted=entry.unvoted_mean)
             for entry in self.differences[:_SHOWN]
         ]
-        yield Note("voted.warning", n=len(self.differences), shown=join_notes(shown))
+        yield Note("voted.warning", n=len(self.differences), shown=join_notes(row_texts))
         yield Note("voted.reweighted") if is_reweighted else Note("voted.not-reweighted")
 
 
@@ -172,9 +172,9 @@ def _pair_variables(
     votes: Votes, contestants: Sequence[str], items: Sequence[str], facts: CaseFacts | None
 ) -> Iterator[tuple[Note, Floats]]:
     has_verdict = ~np.isnan(votes.judge_values)
-    known = np.where(has_verdict, votes.judge_values, 0.0)
+    judge_values = np.where(has_verdict, votes.judge_values, 0.0)
     counts = has_verdict.sum(axis=0)
-    outcome = known.sum(axis=0) / np.maximum(counts, 1)
+    outcome = judge_values.sum(axis=0) / np.maximum(counts, 1)
     yield Note("voted.decided"), np.abs(2 * outcome - 1)
     yield Note("voted.tie"), (outcome == 0.5).astype(np.float64)
     if votes.order_gap is not None and not np.isnan(votes.order_gap).all():

@@ -90,14 +90,14 @@ def select_criterion(columns: Columns, criterion: str | None, family: Family) ->
         raise InputError(
             f"The verdicts have {len(compared)} criteria: {', '.join(compared)}. Choose one with --criterion."
         )
-    chosen = criterion or (compared[0] if len(compared) == 1 else OVERALL)
-    if families_by_criterion and chosen not in compared:
-        known = ", ".join(f"{name} ({', '.join(kinds)})" for name, kinds in families_by_criterion.items())
+    selected_criterion = criterion or (compared[0] if len(compared) == 1 else OVERALL)
+    if families_by_criterion and selected_criterion not in compared:
+        family_list = ", ".join(f"{name} ({', '.join(kinds)})" for name, kinds in families_by_criterion.items())
         raise InputError(
-            f"There are no verdicts of kind {family!r} on criterion {chosen!r}. There are verdicts on {known}. "
-            "Choose with --criterion and --family."
+            f"There are no verdicts of kind {family!r} on criterion {selected_criterion!r}. There are verdicts on "
+            f"{family_list}. Choose with --criterion and --family."
         )
-    return chosen, columns.where(criterion=chosen)
+    return selected_criterion, columns.where(criterion=selected_criterion)
 
 
 def estimate_outlook(

@@ -1,7 +1,7 @@
-"""Trust in a judge, in one word with its reason: reliable, use with care, not usable or unknown.
+"""Trust in a judge, in one word with its reason: reliable, use with care, not usable, unknown or baseline.
 
 The word is about one study and criterion. It rests on agreement with people's votes, on the biases that the judge card
-claims, and on unusable verdicts.
+claims, and on unusable verdicts. A baseline has the same numbers, but is never recommended.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from fullbench.core.verdict_record import Pairing, Record
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.vote_rules_and_dawid_skene import VoteRule
 
-TrustWord = Literal["reliable", "use with care", "unknown", "not usable"]
-TRUST_WORDS: tuple[TrustWord, ...] = ("reliable", "use with care", "unknown", "not usable")
-"""From the best to the worst."""
+TrustWord = Literal["reliable", "use with care", "unknown", "not usable", "baseline"]
+TRUST_WORDS: tuple[TrustWord, ...] = ("reliable", "use with care", "unknown", "not usable", "baseline")
+"""From the best to the worst, then baselines, which are only compared with."""
 LEAST_ITEMS = 30
 """Fewest items with people's votes on which trust is decided."""
 MOST_BELOW_PEOPLE = 0.05
@@ -174,8 +174,8 @@ def _claimed_biases(
     for criterion, verdicts in judged.items():
         comparison = comparisons.get(criterion)
         if not verdicts.self_matches().all():
-            known = comparison or PeopleComparison(Record(()), PEOPLE, {})
-            findings[criterion] = judge_biases_compared_with_people.bias_findings(known, judge, judge_verdicts=verdicts)
+            votes = comparison or PeopleComparison(Record(()), PEOPLE, {})
+            findings[criterion] = judge_biases_compared_with_people.bias_findings(votes, judge, judge_verdicts=verdicts)
     corrected = iter(correct_for_multiple_tests([finding for part in findings.values() for finding in part]))
     flagged = {criterion: [next(corrected) for _ in part] for criterion, part in findings.items()}
     return {
@@ -189,43 +189,45 @@ def short_claim(claim: str) -> str:
     return SHORT_NOTES.get(claim.id, claim) if isinstance(claim, Note) else claim
 
 
-def assess_judge(known: Trust, verdicts: Columns, comparison: PeopleComparison | None, seed: int) -> Trust:
+def assess_judge(trust: Trust, verdicts: Columns, comparison: PeopleComparison | None, seed: int) -> Trust:
     """Fill in the word, its reasons and the numbers of one judge and criterion."""
     is_waiting = waiting_mask(verdicts)
     unusable = item_clustered_means_and_shares.share_estimate(
         ((verdicts.fault >= 0) & ~is_waiting).astype(np.float64), verdicts.item
     )
     shape = next(
-        (kind for kind in _SHAPE_ORDER if comparison is not None and comparison.pairings(known.judge, kind)), None
+        (kind for kind in _SHAPE_ORDER if comparison is not None and comparison.pairings(trust.judge, kind)), None
     )
-    pairings: Sequence[Pairing] = () if comparison is None or shape is None else comparison.pairings(known.judge, shape)
+    pairings: Sequence[Pairing] = () if comparison is None or shape is None else comparison.pairings(trust.judge, shape)
     items = len({pairing.verdict.item for pairing in pairings})
-    known = replace(known, items=items, unusable=unusable)
+    trust = replace(trust, items=items, unusable=unusable)
     if comparison is not None and shape is not None:
-        known = _with_agreement(known, comparison, shape, seed)
+        trust = _with_agreement(trust, comparison, shape, seed)
+    if is_baseline(trust.judge):
+        return replace(trust, word="baseline", reasons=(Note("trust.baseline"),))
     if unusable is not None and unusable.value > NOT_USABLE:
-        return replace(known, word="not usable", reasons=(Note("trust.unusable", share=unusable.value),))
+        return replace(trust, word="not usable", reasons=(Note("trust.unusable", share=unusable.value),))
     if comparison is None or shape is None or items < LEAST_ITEMS:
         few = {0: Note("trust.no-votes"), 1: Note("trust.one-item")}.get(items) or Note("trust.few-items", n=items)
-        return replace(known, reasons=(few, *known.biases))
+        return replace(trust, reasons=(few, *trust.biases))
     if not _is_better_than_constant(pairings, shape, seed):
-        return replace(known, word="not usable", reasons=(Note("trust.constant"),))
-    reasons = tuple(_doubts(known))
-    return replace(known, word="use with care" if reasons else "reliable", reasons=reasons)
+        return replace(trust, word="not usable", reasons=(Note("trust.constant"),))
+    reasons = tuple(_doubts(trust))
+    return replace(trust, word="use with care" if reasons else "reliable", reasons=reasons)
 
 
-def _with_agreement(known: Trust, comparison: PeopleComparison, shape: str, seed: int) -> Trust:
+def _with_agreement(trust: Trust, comparison: PeopleComparison, shape: str, seed: int) -> Trust:
     """Add the first metric of agreement, and the agreement of two people on the same responses."""
     metric = next(iter(AGREEMENT_METRICS[shape]))
     try:
-        agreement = AGREEMENT_METRICS[shape][metric](comparison.pairings(known.judge, shape), seed)
+        agreement = AGREEMENT_METRICS[shape][metric](comparison.pairings(trust.judge, shape), seed)
     except Undefined:
         agreement = None
     people, gap = None, None
-    for row in single_vote_table(comparison, [known.judge]).rows:
+    for row in single_vote_table(comparison, [trust.judge]).rows:
         if row[1] == shape:
             people, gap = (cell if isinstance(cell, Estimate) else None for cell in row[3:5])
-    return replace(known, metric=metric, agreement=agreement, people=people, gap=gap)
+    return replace(trust, metric=metric, agreement=agreement, people=people, gap=gap)
 
 
 def _is_better_than_constant(pairings: Sequence[Pairing], shape: str, seed: int) -> bool:
@@ -250,22 +252,22 @@ def _is_better_than_constant(pairings: Sequence[Pairing], shape: str, seed: int)
     return not lead.why and lead.low > 0
 
 
-def _doubts(known: Trust) -> list[str]:
+def _doubts(trust: Trust) -> list[str]:
     """Return why a judge that is better than a constant one is used with care; empty if it is reliable."""
     reasons: list[str] = []
-    if known.gap is not None and (known.gap.why or known.gap.low < -MOST_BELOW_PEOPLE):
-        agreement = known.gap.value + (known.people.value if known.people else 0.0)
+    if trust.gap is not None and (trust.gap.why or trust.gap.low < -MOST_BELOW_PEOPLE):
+        agreement = trust.gap.value + (trust.people.value if trust.people else 0.0)
         reasons.append(
-            Note("trust.below-people", ours=agreement, theirs=known.people.value if known.people else None)
-            if known.gap.high < 0
+            Note("trust.below-people", ours=agreement, theirs=trust.people.value if trust.people else None)
+            if trust.gap.high < 0
             else Note("trust.may-be-below")
         )
-    if known.gap is None:
+    if trust.gap is None:
         reasons.append(Note("trust.single-votes"))
-    if known.biases:
-        reasons.append(join_notes(known.biases))
-    if known.unusable is not None and known.unusable.value > MOST_UNUSABLE:
-        reasons.append(Note("trust.unusable", share=known.unusable.value))
+    if trust.biases:
+        reasons.append(join_notes(trust.biases))
+    if trust.unusable is not None and trust.unusable.value > MOST_UNUSABLE:
+        reasons.append(Note("trust.unusable", share=trust.unusable.value))
     return reasons
 
 

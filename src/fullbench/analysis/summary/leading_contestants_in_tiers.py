@@ -103,7 +103,9 @@ def leading_contestants(
             tables.setdefault((*scope, str(source["judge"]), str(source["family"])), table)
     all_leaders = []
     for (study, criterion), part in columns.by("study", "criterion"):
-        ranked = _rank_judges(part, [one for one in trusts if (one.study, one.criterion) == (study, criterion)])
+        ranked = _rank_judges(
+            part, [leaders for leaders in trusts if (leaders.study, leaders.criterion) == (study, criterion)]
+        )
         board = choose_first_board(_without_baselines(part), rule=rule) or choose_first_board(part, rule=rule)
         if board is not None:
             scope_tables = {(key[2], key[3]): table for key, table in tables.items() if key[:2] == (study, criterion)}
@@ -115,8 +117,8 @@ def leading_contestants(
                 for table in leaderboard.leaderboard_tables(part.where(judge=first), settings):
                     scope_tables.setdefault((first, str(table.source["family"])), table)
             all_leaders.append(_leaders(part, board, scope_tables, ranked, corrected))
-    studies = list(dict.fromkeys(one.study for one in all_leaders))
-    return sorted(all_leaders, key=lambda one: (studies.index(one.study), one.criterion != OVERALL))
+    studies = list(dict.fromkeys(leaders.study for leaders in all_leaders))
+    return sorted(all_leaders, key=lambda leaders: (studies.index(leaders.study), leaders.criterion != OVERALL))
 
 
 def _without_baselines(part: Columns) -> Columns:
@@ -141,12 +143,12 @@ def _leaders(
     scope = tuple(part.names[name][int(getattr(part, name)[0])] for name in ("study", "criterion"))
     family = board.family
     in_family = [judge for judge in ranked if (judge, family) in tables]
-    shown = {"people": tables[PEOPLE, family]} if (PEOPLE, family) in tables else {}
+    tables_by_head = {"people": tables[PEOPLE, family]} if (PEOPLE, family) in tables else {}
     best = [board.judge] if board.kind == "judge" else []
     best += [judge for judge in in_family if judge not in best][: BEST_JUDGES - len(best)]
-    shown |= {judge: tables[judge, family] for judge in best if (judge, family) in tables}
-    metric = _common_metric(list(shown.values()), use_means=family == "score" and not corrected)
-    values: dict[str, Mapping[str, Cell]] = {name: _cells(table, metric) for name, table in shown.items()}
+    tables_by_head |= {judge: tables[judge, family] for judge in best if (judge, family) in tables}
+    metric = _common_metric(list(tables_by_head.values()), use_means=family == "score" and not corrected)
+    values: dict[str, Mapping[str, Cell]] = {name: _cells(table, metric) for name, table in tables_by_head.items()}
     ranks: dict[str, Ranks | None]
     if corrected:
         people = {"people": values.pop("people")} if "people" in values else {}
@@ -171,14 +173,14 @@ def _leaders(
 
 
 def _corrected_values(part: Columns, board: FirstBoard, rule: VoteRule) -> dict[str, tuple[Estimate, Ranks | None]]:
-    one = board.judge in part.judges()
+    is_judge_board = board.judge in part.judges()
     boards = corrected_boards(
-        _without_baselines(part), judges=[board.judge] if one else [], together=not one, rule=rule
+        _without_baselines(part), judges=[board.judge] if is_judge_board else [], together=not is_judge_board, rule=rule
     )
-    chosen = next((each for each in boards if each.key.family == board.family), None)
-    if chosen is None:
+    corrected_board = next((each for each in boards if each.key.family == board.family), None)
+    if corrected_board is None:
         return {}
-    return {line.contestant: (line.corrected_estimate, line.rank) for line in chosen.lines_for(RATING)}
+    return {line.contestant: (line.corrected_estimate, line.rank) for line in corrected_board.lines_for(RATING)}
 
 
 def _common_metric(tables: Sequence[Table], *, use_means: bool) -> str:

@@ -74,8 +74,8 @@ def add_paper_summary(
         notes=(*kept, *summary[0].notes[len(sentences) :]),
         source={**summary[0].source, "sentences": len(kept)},
     )
-    others = [_without_main_mark(table) for table in tables if table is not main]
-    return [first, *(table for table in summary[1:] if has_votes or table.name == CONTESTANTS), main, *others]
+    other_tables = [_without_main_mark(table) for table in tables if table is not main]
+    return [first, *(table for table in summary[1:] if has_votes or table.name == CONTESTANTS), main, *other_tables]
 
 
 def replace_main_table(tables: Sequence[Table], own_tables: Sequence[Table]) -> list[Table]:
@@ -92,8 +92,8 @@ def replace_main_table(tables: Sequence[Table], own_tables: Sequence[Table]) -> 
     if summary and sentences:
         summary[0] = replace(summary[0], notes=(own_tables[0].notes[0], *summary[0].notes[1:]))
     main = replace(own_tables[0], source={**own_tables[0].source, MAIN_TABLE: own_tables[0].name})
-    others = [_without_main_mark(table) for table in tables if table.name not in {CONTESTANTS, JUDGES}]
-    return [*summary, main, *own_tables[1:], *others]
+    other_tables = [_without_main_mark(table) for table in tables if table.name not in {CONTESTANTS, JUDGES}]
+    return [*summary, main, *own_tables[1:], *other_tables]
 
 
 def _without_main_mark(table: Table) -> Table:

@@ -101,16 +101,16 @@ def split_first_tables(tables: Sequence[Table]) -> tuple[list[Table], list[Table
 
 def _contestant_table(columns: Columns, leaders: Sequence[Leaders], trusts: Sequence[Trust]) -> Table:
     split = _split(leaders)
-    heads = list(dict.fromkeys(column for one in leaders for column in one.columns))
+    heads = list(dict.fromkeys(column for board_leaders in leaders for column in board_leaders.columns))
     rows: list[list[Cell]] = [
         [
-            *(getattr(one, part) for part in split),
+            *(getattr(board_leaders, part) for part in split),
             None if standing.tier is None else str(standing.tier),
             standing.contestant,
             *(standing.values.get(head) for head in heads),
         ]
-        for one in leaders
-        for standing in one.standings
+        for board_leaders in leaders
+        for standing in board_leaders.standings
     ]
     built_in = {"people": Column("people", "people", "metric", "more"), "corrected": table_columns("corrected")[0]}
     typed = [built_in.get(head) or Column(head, head, "metric", "more", is_data_label=True) for head in heads]
@@ -121,12 +121,15 @@ def _contestant_table(columns: Columns, leaders: Sequence[Leaders], trusts: Sequ
     ]
     notes: list[str] = [
         *sentences,
-        *dict.fromkeys(one.board.reason for one in leaders),
+        *dict.fromkeys(board_leaders.board.reason for board_leaders in leaders),
         Note("summary.tiers"),
-        Note("summary.metric", metric=join_notes(list(dict.fromkeys(_metric_note(one.metric) for one in leaders)))),
+        Note(
+            "summary.metric",
+            metric=join_notes(list(dict.fromkeys(_metric_note(board_leaders.metric) for board_leaders in leaders))),
+        ),
     ]
-    if others := frozenset().union(*(one.other_judges for one in leaders)).difference(heads):
-        notes.append(Note("summary.more-judges", n=len(others)))
+    if hidden_judges := frozenset().union(*(board_leaders.other_judges for board_leaders in leaders)).difference(heads):
+        notes.append(Note("summary.more-judges", n=len(hidden_judges)))
     hint = {"kind": "intervals", "label": "contestant", "value": typed[0].key} if len(leaders) == 1 else None
     title = Note("summary.title.contestants")
     source = {"sentences": len(sentences)}
@@ -142,21 +145,21 @@ def _judge_table(trusts: Sequence[Trust], costs: Table | None) -> Table:
     prices: dict[str, Cell] = {}
     if costs is not None and costs.rows:
         prices = dict(zip(map(str, costs.column("judge")), costs.column("dollars per 1,000"), strict=True))
-    ordered = sorted(trusts, key=lambda one: (is_baseline(one.judge), one.order))
+    ordered = sorted(trusts, key=lambda trust: (is_baseline(trust.judge), trust.order))
     rows: list[list[Cell]] = [
         [
-            one.judge,
-            *(getattr(one, part) for part in split),
-            trust_note(one.word),
-            one.why or None,
-            one.agreement,
-            one.people,
-            join_notes(one.biases) if one.biases else None,
-            one.unusable,
-            one.items,
-            prices.get(one.judge),
+            trust.judge,
+            *(getattr(trust, part) for part in split),
+            trust_note(trust.word),
+            trust.why or None,
+            trust.agreement,
+            trust.people,
+            join_notes(trust.biases) if trust.biases else None,
+            trust.unusable,
+            trust.items,
+            prices.get(trust.judge),
         ]
-        for one in ordered
+        for trust in ordered
     ]
     heads = table_columns(
         "judge", *split, "trust", "why", "agreement", "people agree", "biases",
@@ -164,12 +167,14 @@ def _judge_table(trusts: Sequence[Trust], costs: Table | None) -> Table:
         "dollars per 1,000",
     )  # fmt: skip
     notes = [Note("summary.words"), *agreement_notes(ordered)]
+    if any(trust.items == 0 and not is_baseline(trust.judge) for trust in ordered):
+        notes.append(Note("summary.biases-without-votes"))
     return Table(JUDGES, Note("summary.title.judges"), heads, rows, notes)
 
 
 def agreement_notes(trusts: Sequence[Trust]) -> list[Note]:
     """Return a note that says in plain words how agreement is measured; empty without agreement."""
-    metrics = [_AGREEMENT_NOTES[metric] for metric in dict.fromkeys(one.metric for one in trusts if one.metric)]
+    metrics = [_AGREEMENT_NOTES[metric] for metric in dict.fromkeys(trust.metric for trust in trusts if trust.metric)]
     return [Note("summary.agreement", metrics=join_notes(metrics))] if metrics else []
 
 
@@ -184,12 +189,12 @@ def join_names(names: Sequence[str], *, most: int = _MOST_NAMES) -> str:
     >>> str(join_names(["a", "b", "c"])), str(join_names(["a", "b", "c", "d", "e"]))
     ('a, b and c', 'a, b, c and 2 more')
     """
-    shown, more = list(names[:most]), len(names) - most
+    first_names, more = list(names[:most]), len(names) - most
     if more > 0:
-        return Note("list.and-more", names=reduce(_join_with_comma, shown), n=more)
-    if len(shown) == 1:
-        return shown[0]
-    return Note("list.last", first=reduce(_join_with_comma, shown[:-1]), second=shown[-1])
+        return Note("list.and-more", names=reduce(_join_with_comma, first_names), n=more)
+    if len(first_names) == 1:
+        return first_names[0]
+    return Note("list.last", first=reduce(_join_with_comma, first_names[:-1]), second=first_names[-1])
 
 
 def _join_with_comma(first: str, second: str) -> str:
@@ -206,10 +211,10 @@ def _lead_text(leaders: Sequence[Leaders]) -> str:
     split = _split(leaders)
     parts: list[str] = []
     said: set[str] = set()
-    for one in leaders[:_MOST_SCOPES]:
-        criterion = _short_criterion(one.criterion) if "criterion" in split else OVERALL
-        scope = scope_suffix(one.study if "study" in split else "", criterion)
-        parts.append(_lead_phrase(one, scope, is_only=len(leaders) == 1, said=said))
+    for board_leaders in leaders[:_MOST_SCOPES]:
+        criterion = _short_criterion(board_leaders.criterion) if "criterion" in split else OVERALL
+        scope = scope_suffix(board_leaders.study if "study" in split else "", criterion)
+        parts.append(_lead_phrase(board_leaders, scope, is_only=len(leaders) == 1, said=said))
     if len(leaders) > _MOST_SCOPES:
         parts.append(Note("summary.more-scopes", n=len(leaders) - _MOST_SCOPES))
     return join_notes(parts)
@@ -246,26 +251,28 @@ def _lead_phrase(leaders: Leaders, scope: str, *, is_only: bool, said: set[str])
 
 def leaders_note(names: Sequence[str], by: str) -> Note:
     """Return who leads: one contestant or judge, or several that share the first place."""
-    shown = join_names(names)
+    joined_names = join_names(names)
     if len(names) == 1:
-        return Note("summary.one-leads", names=shown, by=by)
-    return Note("summary.several-lead", names=shown, by=by)
+        return Note("summary.one-leads", names=joined_names, by=by)
+    return Note("summary.several-lead", names=joined_names, by=by)
 
 
 def trust_text(trusts: Sequence[Trust]) -> str:
     """Return the judges by word, with the reason if it is the same for all that are named; baselines only if alone."""
     all_trusts = trusts
-    trusts = sorted([one for one in trusts if not is_baseline(one.judge)] or trusts, key=lambda one: one.order)
+    trusts = sorted(
+        [trust for trust in trusts if not is_baseline(trust.judge)] or trusts, key=lambda trust: trust.order
+    )
     has_baselines = len(trusts) < len(all_trusts)
-    judges = list(dict.fromkeys(one.judge for one in trusts))
+    judges = list(dict.fromkeys(trust.judge for trust in trusts))
     split = _split(trusts)
     parts = []
     for word in TRUST_WORDS:
-        of_word = [one for one in trusts if one.word == word]
+        of_word = [trust for trust in trusts if trust.word == word]
         if not of_word:
             continue
-        names = list(dict.fromkeys(one.judge for one in of_word))
-        reasons = list(dict.fromkeys(one.why for one in of_word))
+        names = list(dict.fromkeys(trust.judge for trust in of_word))
+        reasons = list(dict.fromkeys(trust.why for trust in of_word))
         if len(reasons) > 1:  # say at least what all have in common
             reasons = _shared_reasons(of_word)
         if len(names) == len(judges) and len(names) > _MOST_NAMES:
@@ -275,8 +282,8 @@ def trust_text(trusts: Sequence[Trust]) -> str:
             )
         else:
             text = join_names(names)
-        criteria = list(dict.fromkeys(one.criterion for one in of_word))
-        if "criterion" in split and len(criteria) < len({one.criterion for one in trusts}):
+        criteria = list(dict.fromkeys(trust.criterion for trust in of_word))
+        if "criterion" in split and len(criteria) < len({trust.criterion for trust in trusts}):
             text = Note("summary.on-criteria", names=text, criteria=join_names([*map(_short_criterion, criteria)]))
         if reasons and all(reasons):
             text = Note("summary.with-reason", names=text, why=join_notes(reasons))
@@ -311,7 +318,7 @@ def _limits(columns: Columns, leaders: Sequence[Leaders]) -> str:
         parts.append(Note("summary.failed-for-good", n=lasting))
     if unusable_count := int(((columns.fault >= 0) & ~waiting_mask(columns)).sum()):
         parts.append(Note("summary.unusable-verdicts", n=unusable_count, all=len(columns)))
-    kinds = {one.board.kind for one in leaders}
+    kinds = {board_leaders.board.kind for board_leaders in leaders}
     if PEOPLE not in columns.judges():
         parts.append(Note("summary.nobody-voted"))
     elif "corrected" in kinds:
@@ -320,8 +327,8 @@ def _limits(columns: Columns, leaders: Sequence[Leaders]) -> str:
         parts.append(Note("summary.few-votes"))
     parts.append(Note("summary.items-drawn"))
     unusable: dict[str, float] = {}
-    for one in leaders:
-        for name, share in one.unusable.items():
+    for board_leaders in leaders:
+        for name, share in board_leaders.unusable.items():
             unusable[name] = max(share, unusable.get(name, 0.0))
     if unusable:
         worst = max(unusable, key=lambda name: unusable[name])

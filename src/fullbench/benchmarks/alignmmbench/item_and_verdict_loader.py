@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from fullbench.benchmarks.alignmmbench import release_files
+from fullbench.core.benchmark import LoadedData
 from fullbench.core.item import Item
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.files.item_response_verdict_folder import own_items, own_record

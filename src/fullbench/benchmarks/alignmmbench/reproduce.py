@@ -15,8 +15,8 @@ from fullbench.benchmarks.alignmmbench.quality_and_consistency_quadrants import 
 from fullbench.benchmarks.alignmmbench.question_and_response_lengths import length_histograms, length_table
 from fullbench.benchmarks.alignmmbench.release_files import Question, find_file
 from fullbench.benchmarks.alignmmbench.task_names import CATEGORIES, TASKS
+from fullbench.core.benchmark import Reproduced, Reproduction
 from fullbench.core.built_in_table_columns import data_column, table_columns
-from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced, Reproduction
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError

@@ -20,11 +20,11 @@ from fullbench.benchmarks.mj_bench.bundled_sample_data import build_sample
 from fullbench.benchmarks.mj_bench.judging_protocol import Protocol, can_judge
 from fullbench.benchmarks.mj_bench.release import released_scores_and_verdicts
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import STORED_ORDER
+from fullbench.core.benchmark import LoadedData
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.item import SENSITIVE, Item
 from fullbench.core.media import UNKNOWN
 from fullbench.core.picture import Picture
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
@@ -178,7 +178,7 @@ def _add_person(collection: ItemCollection, file: Path, line: int, row: Mapping[
     work, person = str(row.get("occupation") or "").strip(), str(row.get("demographic") or "").strip()
     if not work or not person:
         raise InputError(
-            f"a row about bias names an occupation and a demographic; found {work!r} and {person!r}",
+            f"a bias row needs an occupation and a demographic; found {work!r} and {person!r}",
             path=file,
             line=line,
         )
@@ -186,7 +186,7 @@ def _add_person(collection: ItemCollection, file: Path, line: int, row: Mapping[
     prompt = next((row[part] for part in _PROMPT if isinstance(row.get(part), str) and row[part].strip()), work)
     item = Item.ask(name, prompt, tags={"perspective": "bias", "subset": str(row.get("subset") or "occupation")})
     if collection.items.setdefault(name, item).question != prompt:
-        raise InputError(f"the prompt for {work!r} is another one in rows before", path=file, line=line)
+        raise InputError(f"the prompt for {work!r} differs from earlier rows", path=file, line=line)
     if (name, person) in collection.people:
         raise InputError(f"{person!r} as {work!r} occurs twice", path=file, line=line)
     collection.people.add((name, person))

@@ -110,5 +110,5 @@ def parse_protocol(settings: Mapping[str, Any]) -> Protocol:
             ballot(spec)
     new_protocol = Protocol(**values)
     if not new_protocol.scales and new_protocol.pairs != "choice":
-        raise InputError('[protocol]: without scales nothing can be rated; say pairs = "choice"')
+        raise InputError('[protocol]: without scales nothing can be rated; add pairs = "choice"')
     return new_protocol

@@ -323,13 +323,13 @@ def _mean_over_perspectives(known: Sequence[Estimate], pairs: Sequence[ComparedP
     is_right = [float(pair.chosen_mark > pair.rejected_mark) for pair in pairs]
     items = [pair.item for pair in pairs]
     try:
-        found = mean_of_groups(
+        grouped_mean = mean_of_groups(
             weighted_mean, [pair.perspective for pair in pairs], is_right, cluster=items, within=(0.0, 1.0)
         )
     except Undefined:
         return Estimate.bare(mean, n, "one item")
     # A perspective with one item has no spread, so the interval would be about the mean of the others.
-    return found if isclose(found.value, mean) else Estimate.bare(mean, n, "one item")
+    return grouped_mean if isclose(grouped_mean.value, mean) else Estimate.bare(mean, n, "one item")
 
 
 def _evenness_by_judge(table: Table | None) -> dict[str, dict[str, Cell]]:

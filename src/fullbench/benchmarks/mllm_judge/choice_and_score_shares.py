@@ -76,11 +76,11 @@ def chosen_share_table(record: Record) -> Table:
     """Return how often each judge chooses each contestant in pairs, ties counted and left out (Figure 20)."""
     rows: list[list[Cell]] = []
     for judge in record.judges:
-        chosen: dict[str, list[tuple[bool | None, str]]] = defaultdict(list)
+        choices_by_judge: dict[str, list[tuple[bool | None, str]]] = defaultdict(list)
         for verdict, winner in _pairs(record, judge):
             for place, contestant in enumerate(verdict.contestants):
-                chosen[contestant].append((None if winner is None else winner == place, verdict.item))
-        for contestant, entries in sorted(chosen.items()):
+                choices_by_judge[contestant].append((None if winner is None else winner == place, verdict.item))
+        for contestant, entries in sorted(choices_by_judge.items()):
             decided = [(bool(hit), item) for hit, item in entries if hit is not None]
             rows.append(
                 [

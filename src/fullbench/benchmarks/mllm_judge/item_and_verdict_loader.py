@@ -9,8 +9,8 @@ from pathlib import Path
 from fullbench.benchmarks.mllm_judge.benchmark_definition import cases
 from fullbench.benchmarks.mllm_judge.release.load_release import Release
 from fullbench.benchmarks.mllm_judge.release.release_as_record import assemble_record, released_items
+from fullbench.core.benchmark import LoadedData
 from fullbench.core.item import Item
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.files.item_response_verdict_files import read_items

@@ -111,12 +111,12 @@ def main_table(agreement: Sequence[Table], trials: int = 1) -> Table:
     datasets: dict[str, None] = {}
     for kind, metrics in _MAIN_METRICS.items():
         for metric in metrics:
-            found = (
+            comparisons = (
                 table
                 for table in agreement
                 if table.name.startswith(f"{kind} by {DATASET}") and metric in table.columns
             )
-            table = next(found, None)
+            table = next(comparisons, None)
             if table is None:
                 continue
             names = baselines_last(list(dict.fromkeys(map(str, table.column("judge")))))

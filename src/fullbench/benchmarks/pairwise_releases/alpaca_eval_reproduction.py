@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fullbench.core.benchmark import Reproduced, Reproduction
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced, Reproduction
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
@@ -70,7 +70,7 @@ def read_runs(folder: Path) -> Runs:
         run.lengths.append(row.number("chars_model"))
         preference = row.number("preference") if row.values.get("preference") else None
         if not run.add_preference(preference):
-            raise row.error(f"a preference lies between 1 and 2, or is 0; found {preference}")
+            raise row.error(f"a preference is between 1 and 2, or 0; found {preference}")
     return runs
 
 
@@ -91,9 +91,7 @@ def _read_clone(results: Path) -> Runs:
             run.lengths.append(len(str(row.get("output_2") or "")))
             preference = row.get("preference")
             if not run.add_preference(None if preference is None else float(preference)):
-                raise InputError(
-                    f"a preference lies between 1 and 2, or is 0; found {preference}", path=file, line=line
-                )
+                raise InputError(f"a preference is between 1 and 2, or 0; found {preference}", path=file, line=line)
     return runs
 
 

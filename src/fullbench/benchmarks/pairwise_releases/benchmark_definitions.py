@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fullbench.core.benchmark import UNPUBLISHED_TABLES, Benchmark, LazyFunction
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
+from fullbench.core.benchmark import UNPUBLISHED_TABLES, Benchmark, LazyFunction, LoadedData
 from fullbench.errors import InputError
 
 
@@ -20,9 +19,9 @@ def build_released_benchmark(
     def bring(source: Path | None = None) -> LoadedData:
         """Load the released verdicts from a folder."""
         if source is None:
-            raise InputError(f"{name!r} ships no sample: give the folder with the released files (--data)")
+            raise InputError(f"{name!r} has no bundled sample. Add --data FOLDER with the released files")
         if not verdicts:
-            raise InputError(f"{name!r} was released as counts, not as single verdicts: there is no record of it")
+            raise InputError(f"{name!r} was released as counts without single verdicts, so it has no record")
         return LoadedData(
             LazyFunction(f"fullbench.benchmarks.pairwise_releases.releases_as_records:{verdicts}")(source)
         )

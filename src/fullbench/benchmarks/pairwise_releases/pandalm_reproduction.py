@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import get_args
 
 from fullbench.benchmarks.pairwise_releases.released_and_printed_number_readers import printed_numbers
+from fullbench.core.benchmark import Reproduced, Reproduction
 from fullbench.core.estimate import Estimate
-from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced, Reproduction
 from fullbench.files.release_rows import released_rows
 from fullbench.stats.agreement.many_raters import fleiss_kappa
 from fullbench.stats.agreement.two_raters import accuracy, cohen_kappa, macro_score

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from fullbench.benchmarks.pairwise_releases.released_and_printed_number_readers import printed_numbers
+from fullbench.core.benchmark import Reproduced, Reproduction
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced, Reproduction
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
 from fullbench.files.release_rows import released_rows

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fullbench.benchmarks.pairwise_releases.released_and_printed_number_readers import read_columns
+from fullbench.core.benchmark import Reproduced, Reproduction
 from fullbench.core.built_in_table_columns import table_columns
-from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced, Reproduction
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError

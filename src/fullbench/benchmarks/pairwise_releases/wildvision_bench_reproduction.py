@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.benchmarks.pairwise_releases.released_and_printed_number_readers import printed_numbers, read_columns
-from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced, Reproduction
+from fullbench.core.benchmark import Reproduced, Reproduction
 from fullbench.errors import InputError
 from fullbench.files.release_rows import release_file, released_rows
 from fullbench.files.row_readers import read_rows

@@ -78,7 +78,7 @@ def _parse_preference(
     for words, label in ((first, FIRST), (second, SECOND), (tie, TIE)):
         if word in words:
             return label
-    raise InputError(f"the side that people prefer is one of {', '.join((*first, *second, *tie))}; found {value!r}")
+    raise InputError(f"the preferred side is one of {', '.join((*first, *second, *tie))}; found {value!r}")
 
 
 _SOURCES = {
@@ -90,7 +90,7 @@ _SOURCES = {
 def _read_vl_pair(row: Mapping[str, Any], name: str) -> Pair:
     answers, ranking = row.get("response"), row.get("human_ranking")
     if not isinstance(answers, list) or len(answers) != 2:
-        raise InputError(f"'response' holds two answers; found {answers!r}")
+        raise InputError(f"'response' needs two answers; found {answers!r}")
     if not isinstance(ranking, list) or sorted(ranking) not in ([0, 1], [1, 2]):
         raise InputError(f"'human_ranking' ranks the two answers, as [0, 1]; found {ranking!r}")
     source = str(row.get("query_source") or "")

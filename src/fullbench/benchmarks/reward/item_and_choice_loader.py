@@ -11,11 +11,11 @@ from typing import Any
 
 from fullbench.benchmarks.reward.file_layouts import FIRST, LAYOUTS, SECOND, Content, Pair, RowPicture, UnsupportedRow
 from fullbench.core.ballot import Choice
+from fullbench.core.benchmark import LoadedData
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case
 from fullbench.core.item import Item, Part, Turn
 from fullbench.core.picture import Picture
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note

@@ -33,7 +33,7 @@ def build_synthetic_benchmark(
         from fullbench.synthetic.item_generator import build_items
 
         if source is not None:
-            raise InputError("the synthetic benchmark makes its own pictures; leave the source out", path=source)
+            raise InputError("the synthetic benchmark draws its own pictures; leave out the source", path=source)
         return [entry.item for entry in build_items(seed, size, wide=wide)]
 
     return Benchmark(

@@ -51,7 +51,7 @@ def compare_answers(judge: Judge, picture_answers: Sequence[PictureAnswer]) -> l
     """Compare the own picture of every answer with every other picture."""
     pictures = list({picture.digest: picture for picture, _ in picture_answers}.values())
     if len(pictures) < 2:
-        raise InputError(f"a correlation is tried on two pictures or more; found {len(pictures)}")
+        raise InputError(f"a correlation needs at least two pictures; found {len(pictures)}")
     comparisons = []
     for picture, text in picture_answers:
         marks = dict(_picture_marks(judge, pictures, text))
@@ -109,7 +109,7 @@ def held_out_separation(
     tables = {judge.name: compare_answers(judge, picture_answers) for judge in judges}
     pictures = sorted({picture.digest for picture, _ in picture_answers})
     if not 2 <= folds <= len(pictures) // 2:
-        raise InputError(f"each of {folds} parts needs two pictures or more; found {len(pictures)} pictures")
+        raise InputError(f"each of {folds} parts needs at least two pictures; found {len(pictures)} pictures")
     wins: list[list[float]] = [[] for _ in picture_answers]
     choice_counts: Counter[str] = Counter()
     rng = Random(seed)

@@ -9,7 +9,7 @@ from math import comb
 from pathlib import Path
 from statistics import fmean
 
-from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced, Reproduction
+from fullbench.core.benchmark import Reproduced, Reproduction
 from fullbench.errors import InputError
 from fullbench.files.release_rows import MissingReleaseFile, released_rows
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from fullbench.benchmarks.upme import pico_reproduction, prd_reproduction
 from fullbench.benchmarks.upme.sample_pictures_and_questions import IMAGES, SEED, sample_contestants, sample_questions
+from fullbench.core.benchmark import LoadedData
 from fullbench.core.json_digests_and_cached_properties import digest
 from fullbench.core.model import Prompt
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.response import Response
 from fullbench.core.rubric import CORRECTNESS
 from fullbench.core.verdict import PEOPLE, Verdict

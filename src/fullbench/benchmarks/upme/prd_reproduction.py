@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced, Reproduction
+from fullbench.core.benchmark import Reproduced, Reproduction
 from fullbench.files.release_rows import released_rows
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from itertools import combinations_with_replacement, permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fullbench.core.benchmark import Reproduced, Reproduction
 from fullbench.core.built_in_table_columns import table_columns
-from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced, Reproduction
 from fullbench.core.table import Table
 from fullbench.core.translatable_note import Note
 from fullbench.files.release_rows import released_rows

@@ -20,10 +20,10 @@ from fullbench.benchmarks.visit_bench.items_and_responses_from_release import (
 )
 from fullbench.benchmarks.visit_bench.release_files import is_examples, read_instances
 from fullbench.core.ballot import Choice
+from fullbench.core.benchmark import LoadedData
 from fullbench.core.case import Case
 from fullbench.core.case import cases as cases_of
 from fullbench.core.item import Item
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record

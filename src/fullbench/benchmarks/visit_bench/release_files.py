@@ -150,7 +150,7 @@ def read_instances(folder: Path) -> Iterator[Instance]:
         yield from _read_examples(folder)
         return
     if not folder.is_dir():
-        raise InputError("there is no such folder; give the one that holds single_image.jsonl.gz", path=folder)
+        raise InputError("there is no such folder; give the one with single_image.jsonl.gz", path=folder)
     files = 0
     for kind in KINDS:
         path = _find_file(folder, *NAMES[kind])
@@ -163,7 +163,9 @@ def read_instances(folder: Path) -> Iterator[Instance]:
         yield from _read_examples(examples)
     if not files:
         known_names = ", ".join(name for names in NAMES.values() for name in names)
-        raise InputError(f"no instances are here; looked for {known_names} ({', '.join(SUFFIXES)})", path=folder)
+        raise InputError(
+            f"the folder contains no instances; expected {known_names} ({', '.join(SUFFIXES)})", path=folder
+        )
 
 
 def is_examples(path: Path) -> bool:

@@ -225,8 +225,8 @@ def object_table(items: Iterable[Item]) -> Table:
     singular = {name: name[:-1] for name in names if name.endswith("s") and name[:-1] in names}
     object_counts: Counter[str] = Counter()
     shown_in: Counter[str] = Counter()
-    for found in object_lists:
-        item_counts = Counter(singular.get(name, name) for name in found)
+    for objects in object_lists:
+        item_counts = Counter(singular.get(name, name) for name in objects)
         object_counts += item_counts
         shown_in.update(item_counts.keys())
     rows: list[list[Cell]] = [

@@ -195,7 +195,7 @@ def _subject_fields(path: Path, line: int, data: JsonObject) -> dict[str, Any]:
         about["contestants"] = [data["model_a"], data["model_b"]]
     if "item" not in about or not about.get("contestants"):
         raise InputError(
-            "the record does not say what it is about: its data (or metadata) needs 'item' and 'contestants'; found "
+            "the record does not name its item: its data (or metadata) needs 'item' and 'contestants'; found "
             f"{', '.join(sorted(map(str, data))) or 'nothing'}",
             path=path,
             line=line,
@@ -211,7 +211,7 @@ def parse_list(value: Any, name: str, path: Path, line: int) -> list[Any]:
         try:
             value = parse_json(value) if value.startswith("[") else [value]
         except ValueError as error:
-            raise InputError(f"{name!r} is no sound list ({error})", path=path, line=line) from error
+            raise InputError(f"{name!r} is not a valid list ({error})", path=path, line=line) from error
     if not isinstance(value, list):
         raise InputError(f"{name!r} is a list; found {str(value)[:40]!r}", path=path, line=line)
     return value
@@ -245,7 +245,7 @@ def _marks_and_reason(path: Path, line: int, about: JsonObject, fields: JsonObje
     text = _reason_field(fields)
     try:
         if "ballot" not in about:
-            raise InputError("a record on one answer says how it was marked: its data needs 'ballot', as score:1-5")
+            raise InputError("a record on one answer needs its scale: add 'ballot' to its data, such as score:1-5")
         form = ballot(str(about["ballot"]))
         return {"ballot": form.spec, "marks": _answer_marks(form, names, answers), **text}
     except InputError as error:
@@ -278,7 +278,7 @@ def _answer_place(answer: Any, names: Sequence[str]) -> int:
     if len(words) == 1 and words.upper() in LETTERS[: len(names)]:
         return LETTERS.index(words.upper())
     letters = ", ".join(LETTERS[: len(names)])
-    raise InputError(f"an answer names one of {letters}, or of {', '.join(names)}; found {words[:40]!r}")
+    raise InputError(f"an answer must be one of {letters}, or of {', '.join(names)}; found {words[:40]!r}")
 
 
 def _graded_step(form: GradedChoice, value: Any) -> int:
@@ -303,7 +303,7 @@ def _ranking_marks(value: Any, names: Sequence[str]) -> list[float]:
         order = [entry["value"] for entry in sorted(order, key=lambda entry: int(entry["rank"]))]
     places = [_answer_place(entry, names) for entry in order]
     if sorted(places) != list(range(len(names))):
-        raise InputError(f"an order holds each of {len(names)} answers once; found {len(places)}")
+        raise InputError(f"an order has each of {len(names)} answers once; found {len(places)}")
     return [float(len(names) - places.index(at)) for at in range(len(names))]
 
 

@@ -112,7 +112,7 @@ def _split_parts(text: str, media: Mapping[tuple[str, int], Media], path: Path, 
         if place + 2 < len(pieces):
             key = (pieces[place + 1], int(pieces[place + 2]))
             if key not in media:
-                raise InputError(f"there is no {key[0]} {key[1]} for the text that names it", path=path, line=line)
+                raise InputError(f"the text refers to {key[0]} {key[1]}, which is missing", path=path, line=line)
             parts.append(media[key])
     return tuple(parts) or ("",)
 

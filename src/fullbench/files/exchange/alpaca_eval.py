@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from fullbench.core.benchmark import LoadedData
 from fullbench.core.item import Item, Turn
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.errors import InputError
 from fullbench.files.exchange.format_detection import FileHead, detected_by
 from fullbench.files.exchange.harness_metrics_as_marks import number_of
@@ -144,8 +144,8 @@ class _LengthControl:
             return None
         if line > len(self.difficulties):
             raise InputError(f"There are {len(self.difficulties)} difficulties, and more annotations in one file.")
-        own, slope = self.weights[model]
-        return 1 / (1 + math.exp(-(own + slope * self.difficulties[line - 1])))
+        model_weight, slope = self.weights[model]
+        return 1 / (1 + math.exp(-(model_weight + slope * self.difficulties[line - 1])))
 
 
 def _csv_rows(path: Path) -> list[dict[str, str]]:
@@ -168,7 +168,7 @@ def _array_rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     if isinstance(content, Mapping) and len(content) == 1:
         (content,) = content.values()
     if not isinstance(content, list) or not all(isinstance(row, Mapping) for row in content):
-        raise InputError("AlpacaEval's files hold one array of objects [{...}]", path=file)
+        raise InputError("AlpacaEval's files contain one array of objects [{...}]", path=file)
     yield from enumerate(content, 1)
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.core.ballot import GradedChoice, ballot, is_graded
+from fullbench.core.benchmark import LoadedData
 from fullbench.core.dialogue_turn_answers_and_criteria import join_references
 from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn, parts_content
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
@@ -343,7 +343,7 @@ def _graded_marks(row: Mapping[str, Any], file: Path, line: int) -> tuple[str, t
     form = ballot(spec)
     step = form.step_of_token(level) if isinstance(form, GradedChoice) else None
     if not isinstance(form, GradedChoice) or step is None:
-        raise InputError(f"{level[:40]!r} is no level of {spec}", path=file, line=line)
+        raise InputError(f"{level[:40]!r} is not a level of {spec}", path=file, line=line)
     return spec, form.marks_of(step)
 
 
@@ -432,6 +432,6 @@ def _compared_pairs(record: Record, options: Mapping[str, str]) -> tuple[list[_P
     if not pairs:
         who = f" of {options['judge']!r}" if "judge" in options else ""
         raise InputError(
-            f"the record holds no comparison of two responses{who}; judges there: {', '.join(record.judges)}"
+            f"the record has no comparison of two responses{who}; judges there: {', '.join(record.judges)}"
         )
     return pairs, dict(omitted_counts)

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.core.ballot import GradedChoice, ballot
+from fullbench.core.benchmark import LoadedData
 from fullbench.core.item import WITHOUT_PICTURES, Item, Turn
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.verdict import Fault, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
@@ -174,7 +174,9 @@ def _add_games(
     )
     if not baseline:
         raise InputError(
-            "the judgments do not name the model that all others meet; add --option baseline=NAME", path=file, line=line
+            "the judgments do not name the model that all others are compared with; add --option baseline=NAME",
+            path=file,
+            line=line,
         )
     if model == baseline:
         builder.leave_out("judgments of the baseline with itself", max(1, len(as_list(row["games"]))))
@@ -197,9 +199,9 @@ def _add_games(
         if shown is None:
             continue
         question, answers, missing = shown
-        known = builder.items.get(name)
+        stored_item = builder.items.get(name)
         tags = {**tags_of(row), **({WITHOUT_PICTURES: "\n".join(missing)} if missing else {})}
-        if from_files and known is not None and known.question == question:
+        if from_files and stored_item is not None and stored_item.question == question:
             item = name
         else:
             item = builder.add_item(Item(name or question_id(question), (Turn("user", (question,)),), tags=tags))

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fullbench.core.benchmark import LoadedData
 from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.errors import InputError
 from fullbench.files.exchange.format_detection import FileHead, detected_by
 from fullbench.files.exchange.harness_metrics_as_marks import Measures, number_of
@@ -41,7 +41,7 @@ def import_deepeval(path: Path, options: Mapping[str, str]) -> LoadedData:
     for file in files_in(path, "*.json"):
         run = _test_run(read_json(file))
         if run is None:
-            raise InputError("this is no test run of DeepEval: it has no 'testCases'", path=file)
+            raise InputError("this is not a test run of DeepEval: 'testCases' is missing", path=file)
         parameters = run["hyperparameters"] if isinstance(run.get("hyperparameters"), Mapping) else {}
         named = next((value for key, value in parameters.items() if key.lower() == "model"), None)
         model = options.get("model") or (named if isinstance(named, str) else "") or words_of(run.get("identifier"))

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fullbench.core.benchmark import LoadedData
 from fullbench.core.plugin_entry_points import load_plugin, plugin_names
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.errors import DataWarning, InputError
 from fullbench.files.exchange.format_detection import DATA_SUFFIXES, FileHead
 from fullbench.files.exchange.import_record_builder import select_files
@@ -81,8 +81,8 @@ def _suffix_of(file: Path) -> str:
 def _files_of_folder(folder: Path) -> list[Path]:
     """Return the files below a folder, but not hidden ones, and a file and a link to it once."""
     files = (file for file in sorted(folder.rglob("*")) if file.is_file())
-    shown = [file for file in files if not any(part.startswith(".") for part in file.relative_to(folder).parts)]
-    return list({file.resolve(): file for file in reversed(shown)}.values())[::-1]
+    visible_files = [file for file in files if not any(part.startswith(".") for part in file.relative_to(folder).parts)]
+    return list({file.resolve(): file for file in reversed(visible_files)}.values())[::-1]
 
 
 def _detect_importer(files: Sequence[Path], place: Path) -> tuple[tuple[str, ...], Importer, list[Path]]:
@@ -124,12 +124,12 @@ def _short_path(file: Path, place: Path) -> Path:
 
 
 def _no_file_text(kind: str, candidates: Sequence[Path]) -> str:
-    found = ", ".join(file.name for file in candidates[:3]) or "no file with data"
-    return f"No file of the format {kind} was found in this folder. Found: {found}."
+    file_list = ", ".join(file.name for file in candidates[:3]) or "no file with data"
+    return f"No file of the format {kind} was found in this folder. Found: {file_list}."
 
 
 def _unknown_format_text(heads: Sequence[FileHead], kinds: Iterable[Sequence[str]]) -> str:
-    known = ", ".join(sorted(name for names in kinds for name in names))
+    kind_list = ", ".join(sorted(name for names in kinds for name in names))
     scores = next((head for head in heads if head.rows and has_verdict_columns(list(head.rows[0]))), None)
     if scores is not None:
         return (
@@ -139,9 +139,9 @@ def _unknown_format_text(heads: Sequence[FileHead], kinds: Iterable[Sequence[str
         )
     readable = next((head for head in heads if head.rows or head.content), None)
     columns = list(readable.rows[0] if readable.rows else readable.content) if readable else []
-    found = f" {readable.path.name} has {', '.join(map(str, columns[:8]))}." if readable and columns else ""
+    column_text = f" {readable.path.name} has {', '.join(map(str, columns[:8]))}." if readable and columns else ""
     return (
-        f"The format was not recognised.{found} Name it if it is one of {known}. For a table with a question and "
-        "answers in columns, use `fullbench import huggingface PATH --option question=COLUMN "
+        f"The format was not recognised.{column_text} Name it if it is one of {kind_list}. For a table with a question "
+        "and answers in columns, use `fullbench import huggingface PATH --option question=COLUMN "
         "--option response.NAME=COLUMN`."
     )

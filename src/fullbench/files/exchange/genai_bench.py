@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fullbench.core.benchmark import LoadedData
 from fullbench.core.item import Item, Part, Turn
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.verdict import PEOPLE, Fault
 from fullbench.files.exchange.format_detection import FileHead, detected_by
 from fullbench.files.exchange.import_record_builder import CHOICE, RecordBuilder, rows_of_files, text_of, words_of

@@ -78,7 +78,7 @@ class Measures:
         measure_names = {part for name in values for part in _measure_names(name)}
         if unknown := {name.partition(".")[2] for name in self._named_scales} - {"", *measure_names}:
             there = ", ".join(sorted(measure_names - {"overall"})) or "none"
-            raise InputError(f"the option {SCALE}.{min(unknown)} is of nothing that was measured; there is {there}")
+            raise InputError(f"the option {SCALE}.{min(unknown)} belongs to no measured metric; metrics: {there}")
         for measurement in self._measurements:
             form = scales[measurement.judge, measurement.criterion, measurement.task]
             if isinstance(measurement.value, str):

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.core.ballot import GradedChoice, ballot
+from fullbench.core.benchmark import LoadedData
 from fullbench.core.item import Item, Part, Turn
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
@@ -60,7 +60,11 @@ def import_helpsteer(path: Path, _options: Mapping[str, str]) -> LoadedData:
         talk = row.get("context", row.get("prompt"))
         turns = parse_conversation(talk, file) if isinstance(talk, list) else (Turn("user", (words_of(talk),)),)
         if not turns or turns[-1].role != "user":
-            raise InputError("a row has the conversation in 'context' or 'prompt', the user last", path=file, line=line)
+            raise InputError(
+                "a row needs the conversation in 'context' or 'prompt', and its last turn is the user's",
+                path=file,
+                line=line,
+            )
         name = words_of(row.get("id")) or question_id("\n".join(turn.text for turn in turns))
         item = builder.add_item(Item(name, turns, tags=tags_of(row)))
         shown_responses = []
@@ -203,7 +207,7 @@ def graded_verdicts(
             yield verdict
     if not usable:
         specs = " or ".join(f"choice:{2 * strength + tie}" for strength in sorted(strengths) for tie in (0, 1))
-        raise InputError(f"the ledger holds no usable verdict on {specs}, which this format is for")
+        raise InputError(f"the ledger has no usable verdict on {specs}, which this format needs")
 
 
 def write_helpsteer(record: Record, path: Path, options: Mapping[str, str]) -> dict[str, int]:

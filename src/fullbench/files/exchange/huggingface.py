@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fullbench.core.benchmark import LoadedData
 from fullbench.core.item import Item, Part, Turn
 from fullbench.core.media import PART_NAMES, SUFFIXES, Kind
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.verdict import PEOPLE
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError, require_extra
@@ -75,7 +75,7 @@ def import_huggingface(path: Path, options: Mapping[str, str]) -> LoadedData:
                     raise InputError(f"there is no column {column!r}; found {', '.join(row)}", path=file, line=line)
             if not where["question"]:
                 raise InputError(
-                    f"which column is the question? Say --option question=COLUMN; found {', '.join(row)}", path=file
+                    f"which column is the question? Add --option question=COLUMN; found {', '.join(row)}", path=file
                 )
             if not words_of(row[where["question"]]):
                 builder.leave_out("rows without a question")

@@ -13,10 +13,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from fullbench.core.benchmark import LoadedData
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.core.json_digests_and_cached_properties import digest
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.response import Response
 from fullbench.core.table import Table
 from fullbench.core.verdict import Fault, Verdict
@@ -190,7 +190,7 @@ def files_in(path: Path, *patterns: str) -> list[Path]:
         ::-1
     ]  # do not read a file and a link to it twice
     if not files:
-        raise InputError(f"the folder holds no {' or '.join(patterns)}", path=path)
+        raise InputError(f"the folder contains no {' or '.join(patterns)}", path=path)
     return files
 
 

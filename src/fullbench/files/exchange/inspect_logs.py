@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from fullbench.core.benchmark import LoadedData
 from fullbench.core.item import Item, Part, Turn
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.errors import InputError
 from fullbench.files.bounded_archives import BoundedArchive
 from fullbench.files.exchange.format_detection import FileHead, detected_by
@@ -120,7 +120,7 @@ def _read_log(file: Path) -> tuple[Mapping[str, Any], Iterator[Any]]:
         log = read_json(file)
         samples = log.get("samples") or [] if isinstance(log, Mapping) else None
         if not isinstance(samples, list) or not isinstance(log.get("eval"), Mapping):
-            raise InputError("this is no log of Inspect: it has no part 'eval'", path=file)
+            raise InputError("this is not a log of Inspect: its part 'eval' is missing", path=file)
         return log["eval"], iter(samples)
     samples = _read_samples(file)
     return next(samples)["eval"], samples
@@ -133,14 +133,15 @@ def _read_samples(file: Path) -> Iterator[Any]:
             names = sorted(member.filename for member in archive.members)
             head = json.loads(archive.read_member("header.json" if "header.json" in names else "_journal/start.json"))
             if not isinstance(head["eval"], Mapping):
-                raise TypeError("its part 'eval' is no object")
+                raise TypeError("its part 'eval' is not an object")
             yield head
             for name in names:
                 if name.startswith("samples/"):
                     yield json.loads(archive.read_member(name))
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise InputError(
-            f"this log cannot be read ({error}); `inspect log convert --to json` writes one that can", path=file
+            f"this log cannot be read ({error}); `inspect log convert --to json` writes one that can be read be read",
+            path=file,
         ) from error
 
 

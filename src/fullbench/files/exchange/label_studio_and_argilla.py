@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.core.ballot import LETTERS
+from fullbench.core.benchmark import LoadedData
 from fullbench.core.item import Item
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.verdict import PEOPLE
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
@@ -78,7 +78,9 @@ def _count_without_status(row: Mapping[str, Any]) -> int:
 
 def _ballot_spec(flat: Mapping[str, Any], path: Path, line: int) -> str:
     if not flat.get("ballot"):
-        raise InputError("a record on one answer says how it was marked: 'ballot', as score:1-5", path=path, line=line)
+        raise InputError(
+            "a record on one answer needs its scale: add 'ballot', such as score:1-5", path=path, line=line
+        )
     return str(flat["ballot"])
 
 

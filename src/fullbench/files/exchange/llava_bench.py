@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fullbench.core.benchmark import LoadedData
 from fullbench.core.item import WITHOUT_PICTURES, Item, Turn
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.verdict import Fault
 from fullbench.files.exchange.format_detection import FileHead, detected_by
 from fullbench.files.exchange.harness_metrics_as_marks import number_of

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fullbench.core.benchmark import LoadedData
 from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.errors import InputError
 from fullbench.files.exchange.format_detection import FileHead, detected_by
 from fullbench.files.exchange.harness_metrics_as_marks import number_of
@@ -75,7 +75,7 @@ def _model_and_judge(file: Path, models: set[str], options: Mapping[str, str]) -
         model = name.removesuffix(f"_{options['judge']}")
     if not model:
         raise InputError(
-            "whose grades are these? Put the model's file of answers, MODEL.json, next to the grades", path=file
+            "the model of these grades is unknown. Put its file of answers, MODEL.json, next to the grades", path=file
         )
     judge = name.removeprefix(f"{model}_")
     return model, options.get("judge") or judge or "mm-vet"

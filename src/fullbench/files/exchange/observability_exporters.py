@@ -64,10 +64,13 @@ def write_inspect(record: Record, path: Path, options: Mapping[str, str]) -> dic
     name, required if there are several; `task`, the task's name.
     """
     if path.suffix not in {".eval", ".json"}:
-        raise InputError("Inspect knows its logs by their names: they end in .eval or in .json", path=path)
+        raise InputError("a log of Inspect needs a name that ends in .eval or .json", path=path)
     who = options.get("contestant") or (record.contestants[0] if len(record.contestants) == 1 else "")
     if who not in record.contestants:
-        raise InputError(f"whose answers? Say --option contestant=NAME; there are: {', '.join(record.contestants)}")
+        raise InputError(
+            f"a log has the answers of one contestant. Add --option contestant=NAME; contestants: "
+            f"{', '.join(record.contestants)}"
+        )
     scores_by_answer: dict[tuple[str, int], dict[str, list[tuple[float, str]]]] = defaultdict(lambda: defaultdict(list))
     faults: dict[tuple[str, int], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for marked_response in _marked_responses(record):

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from fullbench.core.benchmark import LoadedData
 from fullbench.core.item import Item, Turn
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.errors import InputError
 from fullbench.files.exchange.format_detection import FileHead, detected_by
 from fullbench.files.exchange.harness_metrics_as_marks import Measures, number_of
@@ -53,7 +53,7 @@ def import_promptfoo(path: Path, options: Mapping[str, str]) -> LoadedData:
     for file in files_in(path, "*.json"):
         rows = _result_rows(read_json(file))
         if rows is None:
-            raise InputError("this has no results of promptfoo ('results' with 'prompt' and 'vars')", path=file)
+            raise InputError("the file has no results of promptfoo ('results' with 'prompt' and 'vars')", path=file)
         labels = _prompt_labels(rows)
         for row in rows:
             if isinstance(row, Mapping):
@@ -135,8 +135,10 @@ def _question_turns(row: Mapping[str, Any], file: Path, *, with_variables: bool)
     test = row["testCase"] if isinstance(row.get("testCase"), Mapping) else {}
     variables = row.get("vars", test.get("vars"))
     if with_variables and isinstance(variables, Mapping) and variables:
-        shown = {name: value if isinstance(value, str) else json.dumps(value) for name, value in variables.items()}
-        lines = [value if len(shown) == 1 else f"{name}: {value}" for name, value in shown.items()]
+        variable_texts = {
+            name: value if isinstance(value, str) else json.dumps(value) for name, value in variables.items()
+        }
+        lines = [value if len(variable_texts) == 1 else f"{name}: {value}" for name, value in variable_texts.items()]
         return (Turn("user", ("\n".join(lines),)),)
     try:
         messages = json.loads(text) if text.lstrip().startswith("[") else None

@@ -13,9 +13,9 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, NamedTuple
 
+from fullbench.core.benchmark import LoadedData
 from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.core.media import Media
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.verdict import Fault
 from fullbench.errors import FullbenchError, InputError, require_extra
 from fullbench.files.bounded_archives import TooMuchUnpacked, copy_archive
@@ -343,14 +343,16 @@ def _read_sheet(path: Path) -> Iterator[tuple[int, dict[int, Any]]]:
             sheet.reset_dimensions()  # the size that a sheet declares may be false
             for number, row in enumerate(sheet.iter_rows(), 1):
                 if number > _MOST_ROWS:
-                    raise InputError(f"it has a row after number {_MOST_ROWS:,}, the last of a spreadsheet", path=path)
+                    raise InputError(
+                        f"it has more than {_MOST_ROWS:,} rows, the most that a spreadsheet can have", path=path
+                    )
                 cells = {cell.column: _cell_value(cell) for cell in row if cell.value is not None}
                 if cells:
                     yield number, cells
     except TooMuchUnpacked as error:
         raise InputError(f"{error}; or save the sheet as .tsv") from error
     except _LIBRARY_ERRORS as error:
-        raise InputError(f"this is no sound .xlsx file ({error})", path=path) from error
+        raise InputError(f"this is not a valid .xlsx file ({error})", path=path) from error
 
 
 def _cell_value(cell: Any) -> Any:

@@ -39,7 +39,9 @@ class Cider:
             for n in range(1, _ORDER + 1):
                 document_counts.update(set(count_ngrams(words, n)))
         if documents < 2:
-            raise InputError(f"CIDEr weighs words by how rare they are among references; found {documents} of them")
+            raise InputError(
+                f"CIDEr weights words by how rare they are in several references; found {documents} of them"
+            )
         return cls(documents, document_counts)
 
     def _weight_vectors(self, words: Words) -> list[_Vector]:

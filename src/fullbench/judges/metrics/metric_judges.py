@@ -126,7 +126,7 @@ def build_cider_judge(argument: str = "", options: Mapping[str, str] | None = No
     """Build the judge for `cider?corpus=ITEMS`: CIDEr-D with words weighted by rarity among the items' references."""
     plain_options = _check_options("cider", argument, options, ("corpus",))
     if "corpus" not in plain_options:
-        raise InputError("the judge 'cider' needs all references to know what is rare: cider?corpus=items.jsonl")
+        raise InputError("the judge 'cider' needs all references to count rare words: cider?corpus=items.jsonl")
     from fullbench.files.item_response_verdict_files import read_items
 
     return cider_over(item.reference for item in read_items(Path(plain_options["corpus"])) if item.reference)
@@ -192,7 +192,7 @@ def build_bertscore_judge(argument: str = "", options: Mapping[str, str] | None 
 def bertscore_with(encoder: Encoder, baseline: float = 0.0) -> MetricJudge:
     """Build a BERTScore judge with any encoder; the encoder's name and the baseline are part of the judge's name."""
     if not 0 <= baseline < 1:
-        raise InputError(f"a baseline is a score of unrelated texts, from 0 and below 1; found {baseline:g}")
+        raise InputError(f"a baseline is a score of unrelated texts, at least 0 and below 1; found {baseline:g}")
     baseline_suffix = f"+baseline{baseline:.4f}" if baseline else ""
     settings = {"metric": "BERTScore F1", "encoder": encoder.name, **({"baseline": baseline} if baseline else {})}
     return MetricJudge(

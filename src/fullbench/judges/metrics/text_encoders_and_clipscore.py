@@ -40,7 +40,7 @@ def model_identity(source: str) -> str:
         return source
     config = path / "config.json"
     if not config.exists():
-        raise InputError("the folder holds no model: there is no config.json", path=path)
+        raise InputError("the folder contains no model: config.json is missing", path=path)
     files = sorted(file for pattern in ("*.safetensors", "*.bin") for file in path.glob(pattern))
     return f"{path.name}#{digest([config.read_text(encoding='utf-8'), *(file.stat().st_size for file in files)])[:8]}"
 

@@ -46,7 +46,7 @@ def full_design(
     if not slots:
         family_names = ", ".join(sorted(set(family_by_name.values())))
         raise InputError(
-            f"nobody may review anybody: outside each contestant's own family there are fewer than two others "
+            f"no reviews are possible: each contestant has fewer than two others outside its own family "
             f"(families: {family_names}); add contestants of other families, or let families review their own"
         )
     return slots

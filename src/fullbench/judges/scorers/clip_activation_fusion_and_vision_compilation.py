@@ -48,7 +48,7 @@ def compile_vision(model: Any, name: str) -> None:
     """
     vision = getattr(model, "vision_model", None)
     if vision is None:
-        raise InputError(f"{name}: compile=yes is for models that see with a vision_model; leave the option out")
+        raise InputError(f"{name}: compile=yes needs a model with a vision_model; leave out the option")
     patches = getattr(getattr(vision, "embeddings", None), "patch_embedding", None)
     # The convolution must cover squares that do not overlap, each once.
     if patches is not None and patches.kernel_size == patches.stride and patches.padding in ("valid", (0, 0)):

@@ -71,7 +71,9 @@ class HpsV2Scorer(TorchScorer):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.source.startswith(HUB) and not Path(self.source).is_file():
-            raise InputError(f"there is no such checkpoint; it is the authors' {CHECKPOINTS['2.1']}", path=self.source)
+            raise InputError(
+                f"there is no such checkpoint; download the authors' {CHECKPOINTS['2.1']}", path=self.source
+            )
 
     def _particulars(self) -> Mapping[str, Any]:
         return {"processor": source_identity(self.processor)}
@@ -181,11 +183,11 @@ def _build_config(weights: ReleasedTensors) -> Any:
     places, width = weights.shape("visual.positional_embedding")
     patch = weights.shape("visual.conv1.weight")[-1]
     tokens, text_width = weights.shape("token_embedding.weight")
-    for side, found, head in (("picture", width, _PICTURE_HEAD), ("text", text_width, _TEXT_HEAD)):
-        if found % head:
+    for side, encoder_width, head in (("picture", width, _PICTURE_HEAD), ("text", text_width, _TEXT_HEAD)):
+        if encoder_width % head:
             raise InputError(
-                f"the {side} encoder is {found} wide, no multiple of {head} as in HPSv2, so its number of heads is "
-                "unknown",
+                f"the {side} encoder is {encoder_width} wide, no multiple of {head} as in HPSv2, so the number of "
+                "heads is unknown",
                 path=weights.path,
             )
     shared = {"hidden_act": "gelu", "layer_norm_eps": 1e-5}

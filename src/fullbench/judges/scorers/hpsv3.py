@@ -51,7 +51,7 @@ class HpsV3Scorer(TorchScorer):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.source.startswith(HUB) and not Path(self.source).is_file():
-            raise InputError("there is no such checkpoint; it is the authors' HPSv3.safetensors", path=self.source)
+            raise InputError("there is no such checkpoint; download the authors' HPSv3.safetensors", path=self.source)
         self._instruction_text = load_instruction(self.instruction)
 
     def _particulars(self) -> Mapping[str, Any]:
@@ -138,7 +138,9 @@ class HpsV3Scorer(TorchScorer):
         states = self._model(**pixels).last_hidden_state
         token_mask = words == self._token
         if not bool((token_mask.sum(dim=1) == 1).all()):
-            raise InputError(f"{self.name}: the instruction must hold {REWARD_TOKEN} once; a prompt may not hold it")
+            raise InputError(
+                f"{self.name}: the instruction must contain {REWARD_TOKEN} once, and no prompt may contain it"
+            )
         features = states[token_mask].float()
         for place, (weight, bias) in enumerate(self._layers):
             features = features @ weight.T + bias
@@ -191,7 +193,8 @@ def load_instruction(source: str) -> str:
     path = Path(source) if source else _installed_instruction_file()
     if path is None or not path.is_file():
         raise InputError(
-            "hpsv3 needs its authors' prompt, which is not ours to ship. Install their package (pip install hpsv3), "
+            "hpsv3 needs its authors' prompt, which fullbench may not include. Install their package (pip install "
+            "hpsv3), "
             "or use instruction=FILE with hpsv3/dataset/data_collator_qwen.py of MizzenAI/HPSv3",
             path=path,
         )
@@ -199,7 +202,7 @@ def load_instruction(source: str) -> str:
     if path.suffix == ".py":
         text = _join_constants(text, path)
     if text.count("{text_prompt}") != 1 or text.count(REWARD_TOKEN) != 1:
-        raise InputError(f"the instruction must hold {{text_prompt}} and {REWARD_TOKEN} once each", path=path)
+        raise InputError(f"the instruction must contain {{text_prompt}} and {REWARD_TOKEN} once each", path=path)
     return text
 
 
@@ -214,7 +217,7 @@ def _join_constants(text: str, path: Path) -> str:
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
-        raise InputError(f"this is no Python that can be read ({error.msg})", path=path) from error
+        raise InputError(f"this is not valid Python ({error.msg})", path=path) from error
     values = {
         target.id: node.value.value
         for node in tree.body
@@ -223,5 +226,5 @@ def _join_constants(text: str, path: Path) -> str:
         if isinstance(target, ast.Name)
     }
     if missing := [name for name in _NAMES if not isinstance(values.get(name), str)]:
-        raise InputError(f"the file names no text {' and no '.join(missing)}; it is another one", path=path)
+        raise InputError(f"the file defines no text {' and no '.join(missing)}; use the authors' file", path=path)
     return "".join(str(values[name]) for name in _NAMES)

@@ -49,7 +49,7 @@ class Release:
             folder = download_files(self.tokenizer, _RELEASE_WORDS, "processor=FOLDER")
         if not _has_vocabulary(folder):  # transformers would silently load a tokenizer without any word
             raise InputError(
-                f"there is no {' or '.join(_RELEASE_WORDS)} in it; give BERT's with processor=FOLDER", path=folder
+                f"the folder has no {' or '.join(_RELEASE_WORDS)}; give BERT's with processor=FOLDER", path=folder
             )
         tokenizer = BertTokenizer.from_pretrained(folder)
         tokenizer.add_special_tokens({"bos_token": "[DEC]", "additional_special_tokens": ["[ENC]"]})
@@ -216,7 +216,7 @@ def _text_config(weights: ReleasedTensors, path: Path | None) -> Any:
     for name, value in sizes.items():
         if path and config.get(name, value) != value:
             raise InputError(
-                f"{name} is {config[name]}, but {value} in {weights.path.name}; the two do not belong together",
+                f"{name} is {config[name]}, but {value} in {weights.path.name}; the two files do not match",
                 path=path,
             )
     return BlipTextConfig(
@@ -236,7 +236,7 @@ def _read_config(path: Path) -> dict[str, Any]:
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise InputError(f"this is not JSON ({error}); download it again or take it away", path=path) from error
+        raise InputError(f"this is not JSON ({error}); download it again or delete it", path=path) from error
     if not isinstance(config, dict):
-        raise InputError("this is not a configuration by name; download it again or take it away", path=path)
+        raise InputError("this is not a configuration object; download it again or delete it", path=path)
     return config

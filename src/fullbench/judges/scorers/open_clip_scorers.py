@@ -35,7 +35,8 @@ class OpenClipScorer(TorchScorer):
         super().__post_init__()
         if not self.weights and ":" not in self.source:
             raise InputError(
-                f"{self.name} has no weights: say openclip:{self.source}?weights=TAG or weights=FILE; without them the "
+                f"{self.name} has no weights: write openclip:{self.source}?weights=TAG or weights=FILE; without them "
+                f"the "
                 "scores would be random"
             )
 

@@ -62,7 +62,7 @@ class RemoteScorer:
         description = self._request_json("/", None)
         if description.get("protocol") != PROTOCOL or not isinstance(description.get("name"), str):
             raise ModelError(
-                f"{self.url} is no score server of protocol {PROTOCOL}: it said {str(description)[:80]!r}; "
+                f"{self.url} is not a score server of protocol {PROTOCOL}: it answered {str(description)[:80]!r}; "
                 "start one with "
                 "`fullbench serve-scores`"
             )
@@ -115,7 +115,7 @@ class RemoteScorer:
                 with urllib.request.urlopen(request, timeout=self.timeout) as answer:  # noqa: S310
                     reply = json.loads(answer.read())
                 if not isinstance(reply, dict):
-                    raise ModelError(f"{self.url} answered with something else than an object; is it a score server?")
+                    raise ModelError(f"{self.url} did not answer with an object; is it a score server?")
                 return reply
             except urllib.error.HTTPError as error:
                 reason = _refusal_reason(error)

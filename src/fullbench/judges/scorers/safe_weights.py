@@ -54,11 +54,11 @@ def load_tensors(path: Path) -> dict[str, Any]:
         try:
             weights = torch.load(path, map_location="cpu", weights_only=True)
         except (UnpicklingError, RuntimeError, EOFError, ValueError) as error:
-            raise InputError("this is no file of tensors that torch saved; download it again", path=path) from error
+            raise InputError("this is not a file of tensors saved by torch; download it again", path=path) from error
     if isinstance(weights, Mapping) and isinstance(weights.get("state_dict"), Mapping):
         weights = weights["state_dict"]
     if not isinstance(weights, Mapping) or not weights or not all(map(torch.is_tensor, weights.values())):
-        raise InputError("the file holds something else than tensors by name", path=path)
+        raise InputError("the file contains something other than named tensors", path=path)
     return {str(name).removeprefix("module."): value for name, value in weights.items()}
 
 
@@ -69,7 +69,7 @@ def _load_safetensors(path: Path) -> Mapping[str, Any]:
     try:
         weights: Mapping[str, Any] = load_file(path)
     except SafetensorError as error:
-        raise InputError(f"this is no file of safetensors ({error}); download it again", path=path) from error
+        raise InputError(f"this is not a safetensors file ({error}); download it again", path=path) from error
     return weights
 
 
@@ -87,10 +87,12 @@ def linear_layers(named_tensors: Mapping[str, Any], path: Path) -> Layers:
     layers = [(named_tensors[name], named_tensors[bias]) for name, bias in zip(names, biases, strict=True)]
     widths = [weight.shape[1] for weight, _ in layers[1:]]
     if not layers or [weight.shape[0] for weight, _ in layers] != [*widths, 1]:
-        raise InputError("the head must hold linear layers that fit each other and end in one number", path=path)
+        raise InputError("the head must contain linear layers that fit each other and end in one number", path=path)
     layer_numbers = [_layer_number(name) for name in names]
     if any(after[-1] - before[-1] > 2 for before, after in pairwise(layer_numbers) if before and after):
-        raise InputError("the head has activations between its layers; only heads without them are known", path=path)
+        raise InputError(
+            "the head has activations between its layers; only heads without them are supported", path=path
+        )
     return layers
 
 

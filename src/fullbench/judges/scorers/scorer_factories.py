@@ -56,7 +56,7 @@ def build_hub_judge(kind: str, argument: str, options: Mapping[str, str]) -> Sco
     if scorer_kind.needs_head and "head" not in options and not argument:
         options = {**options, "head": scorer_kind.head}
     elif scorer_kind.needs_head and "head" not in options:
-        raise InputError(f"{kind} needs the file of its head: say {kind}:{argument or 'MODEL'}?head=FILE")
+        raise InputError(f"{kind} needs the file of its head: write {kind}:{argument or 'MODEL'}?head=FILE")
     model_options = {name: options[name] for name in _MODEL_OPTIONS if name in options}
     if not argument and scorer_kind.processor:
         model_options.setdefault("processor", scorer_kind.processor)

@@ -57,7 +57,7 @@ class ScoreServer(ThreadingHTTPServer):
         try:
             super().__init__((host, port), self.handler_class)
         except OSError as error:
-            raise InputError(f"nothing can listen on {host}:{port} ({error.strerror}); name another --port") from error
+            raise InputError(f"cannot listen on {host}:{port} ({error.strerror}); choose another --port") from error
 
     @property
     def url(self) -> str:

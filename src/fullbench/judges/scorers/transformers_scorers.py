@@ -154,7 +154,7 @@ class RewardScorer(HubScorer):
         if not self.head:
             imagereward.find_release(self.source)
         elif Path(self.source).is_file():
-            raise InputError("a checkpoint brings its own head; leave the option head out", path=self.source)
+            raise InputError("a checkpoint has its own head; leave out the option head", path=self.source)
 
     def _particulars(self) -> Mapping[str, Any]:
         if self.head:

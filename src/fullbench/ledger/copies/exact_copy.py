@@ -23,7 +23,7 @@ def copy_exactly(source: str, target: str, *, pictures: str | None = None) -> di
     """
     source_database, target_database = database_at(source), database_at(target)
     if source_database.place == target_database.place:
-        raise LedgerError(f"{source_database.place}: a ledger is not copied onto itself")
+        raise LedgerError(f"{source_database.place}: a ledger cannot be copied onto itself; choose another target")
     source_database.prepare(read_only=True)
     if source_database.brings_pictures:
         return None
@@ -94,4 +94,6 @@ def _make_folder(there: Database) -> None:
     try:
         there.path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise LedgerError(f"{there.place}: no ledger can be made here ({error.strerror}); name another path") from error
+        raise LedgerError(
+            f"{there.place}: no ledger can be created here ({error.strerror}); choose another path"
+        ) from error

@@ -64,7 +64,7 @@ def make_key(path: Path) -> Path:
             file.write(private)
         half.write_bytes(public)
     except OSError as error:
-        raise InputError(f"{path}: no key can be made here ({error.strerror}); name another file") from error
+        raise InputError(f"{path}: no key can be written here ({error.strerror}); choose another file") from error
     return half
 
 
@@ -126,7 +126,9 @@ def append_signature(signature: Signature, path: Path) -> None:
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(signature)) + "\n")
     except OSError as error:
-        raise InputError(f"{path}: the signature cannot be written here ({error.strerror}); name another") from error
+        raise InputError(
+            f"{path}: the signature cannot be written here ({error.strerror}); choose another file"
+        ) from error
 
 
 def read_signatures(path: Path) -> list[Signature]:
@@ -136,7 +138,7 @@ def read_signatures(path: Path) -> list[Signature]:
         try:
             signatures.append(Signature(**json.loads(line)))
         except (ValueError, TypeError) as error:
-            raise InputError(f"this is no signature of a ledger ({error})", path=path, line=number) from error
+            raise InputError(f"this is not a signature of a ledger ({error})", path=path, line=number) from error
     return signatures
 
 
@@ -200,6 +202,6 @@ def _read_bytes(path: Path) -> bytes:
 def _key_error(path: Path, half: str, why: object) -> InputError:
     reason = str(why).partition(". See ")[0]  # the rest is advice for programmers
     return InputError(
-        f"this is no {half} Ed25519 key without a passphrase ({reason}); `fullbench ledger sign --new` makes one",
+        f"this is not a {half} Ed25519 key without a passphrase ({reason}); `fullbench ledger sign --new` creates one",
         path=path,
     )

@@ -138,7 +138,7 @@ def files_sql(paths: Sequence[str]) -> str:
 
 
 def _read_only_error() -> LedgerError:
-    return LedgerError("what lies in Parquet is sealed; name a ledger to write to")
+    return LedgerError("a Parquet lake is read-only. Give a ledger to write to")
 
 
 def segment_views(files: Mapping[str, Sequence[str]]) -> dict[str, str]:

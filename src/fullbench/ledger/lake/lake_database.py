@@ -45,8 +45,8 @@ class Parquet(Database):
     def prepare(self, *, read_only: bool) -> None:
         if not read_only:
             raise LedgerError(
-                f"{self.place}: what lies in Parquet is sealed and is only read; write to a ledger, and seal what is "
-                "new with `fullbench lake write`"
+                f"{self.place}: a Parquet lake is read-only. Write to a ledger, then add its new rows with `fullbench "
+                f"lake write`"
             )
         if parquet_export_reader.is_lake(self.place):
             self._store = store_at(self.place)
@@ -64,10 +64,12 @@ class Parquet(Database):
 
     def _local_path(self, file: str) -> Path:
         if self._store is None:
-            raise LedgerError(f"{self.place}: this is no lake")
+            raise LedgerError(f"{self.place}: this is not a lake; `fullbench lake write` creates one")
         path = self._store.local(file)
         if not path.exists():
-            raise LedgerError(f"{self.place}: the segment {file} is missing; `fullbench lake verify` says what else is")
+            raise LedgerError(
+                f"{self.place}: the segment {file} is missing; `fullbench lake verify` lists everything that is missing"
+            )
         return path
 
     @cached_property
@@ -75,7 +77,7 @@ class Parquet(Database):
         return duckdb_connection_with_sqlite_interface.open_database(self._views)
 
     def make(self) -> None:
-        raise LedgerError(f"{self.place}: a lake is made by `fullbench lake write`")
+        raise LedgerError(f"{self.place}: a lake is created by `fullbench lake write`")
 
     def exists(self) -> bool:
         return True
@@ -85,7 +87,7 @@ class Parquet(Database):
 
     def back_up(self, target: Path) -> None:
         raise LedgerError(
-            f"{self.place}: a lake never changes: copy its files, or `fullbench ledger copy` it to a ledger"
+            f"{self.place}: a lake never changes, so copy its files, or use `fullbench ledger copy` to make a ledger"
         )
 
     def connect(self, *, read_only: bool) -> duckdb_connection_with_sqlite_interface.ParquetConnection:
@@ -93,7 +95,7 @@ class Parquet(Database):
             return duckdb_connection_with_sqlite_interface.ParquetConnection(self._root_connection.cursor())
 
     def rescue(self, connection: Connection) -> RescuedFile:
-        raise LedgerError(f"{self.place}: there is nothing to rescue, for nothing is written here")
+        raise LedgerError(f"{self.place}: a lake is read-only, so there is nothing to rescue")
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:
@@ -102,9 +104,8 @@ class Parquet(Database):
         except self.errors as error:
             message = (str(error).splitlines() or [type(error).__name__])[0]
             raise LedgerError(
-                f"{self.place}: the verdicts could not be read ({message}); `fullbench lake verify` says what "
-                "is damaged "
-                "in a lake"
+                f"{self.place}: the verdicts could not be read ({message}); `fullbench lake verify` lists what is "
+                f"damaged in a lake"
             ) from error
 
     def hold_lock(self, name: str) -> AbstractContextManager[None]:
@@ -113,12 +114,12 @@ class Parquet(Database):
     def integrity_problems(self, reader: Connection) -> list[str]:
         if self._store is None:
             raise LedgerError(
-                f"{self.place}: an export has no seals; verify the ledger, or the lake, that it came from"
+                f"{self.place}: an export has no row digests; verify the ledger or lake that it came from"
             )
         return check_lake(self._store).problems
 
     def vacuum(self, *, dry_run: bool) -> int:
-        raise LedgerError(f"{self.place}: a lake has no free space to give back")
+        raise LedgerError(f"{self.place}: a lake has no disk space to free")
 
     def size(self, reader: Connection) -> int:
         """Return the bytes of the segments, or of the files of an export."""

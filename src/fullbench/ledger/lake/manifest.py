@@ -87,8 +87,8 @@ def append_entry(store: Store, entry: Entry) -> None:
         source.write_bytes(orjson.dumps(asdict(entry), option=orjson.OPT_INDENT_2))
         if not store.put(entry_name(entry.number), source):
             raise LedgerError(
-                f"{store.place}: another writer has written to the lake meanwhile, so nothing was added to its "
-                "manifest; run again"
+                f"{store.place}: another process wrote to the lake at the same time, so nothing was added to its "
+                f"manifest; run again"
             )
 
 
@@ -107,9 +107,7 @@ def read_entries(store: Store) -> list[Entry]:
     """Return all entries; raise if their chain is broken."""
     entries, problems = check_entries(store)
     if problems:
-        raise LedgerError(
-            f"{store.place}: the lake's manifest is not sound: {problems[0]}; see `fullbench lake verify`"
-        )
+        raise LedgerError(f"{store.place}: the lake's manifest is damaged: {problems[0]}; see `fullbench lake verify`")
     return entries
 
 

@@ -58,7 +58,7 @@ def export_views(place: str) -> Mapping[str, str]:
     missing = [name for name in _REQUIRED_COLUMNS if name not in column_names]
     if missing:
         raise InputError(
-            f"an export of verdicts has the columns {', '.join(_REQUIRED_COLUMNS)}; {', '.join(missing)} are not there",
+            f"an export of verdicts has the columns {', '.join(_REQUIRED_COLUMNS)}; {', '.join(missing)} are missing",
             path=place,
         )
     source = files_sql([str(path) for path in paths])

@@ -102,7 +102,7 @@ class LakeFolder:
         except OSError as error:
             what = f"{error.filename or self.place}: {error.strerror}"
             raise LedgerError(
-                f"{self.place}: the lake could not be used ({what}); see that it is there and has room"
+                f"{self.place}: the lake could not be used ({what}); check that it exists and has free space"
             ) from error
 
 
@@ -137,7 +137,7 @@ class LakeBucket(Bucket):
         facts = self.facts(self._key(name))
         if facts is None:
             raise LedgerError(
-                f"{self.place}: {name} is not in the bucket; `fullbench lake verify` says what else is not"
+                f"{self.place}: {name} is not in the bucket; `fullbench lake verify` lists everything that is missing"
             )
         path = cache_folder() / "lake" / self.bucket / self._key(name)
         # Files of a lake never change; the ETag separates objects of the same name in other stores.
@@ -184,7 +184,7 @@ def store_at(place: str | Path) -> Store:
         return LakeBucket(str(place))
     if "://" in str(place):
         scheme = str(place).partition("://")[0]
-        raise LedgerError(f"{scheme}://...: a lake is a folder, or lies under s3://bucket/prefix")
+        raise LedgerError(f"{scheme}://...: a lake is a folder or s3://bucket/prefix")
     return LakeFolder(Path(place))
 
 

@@ -97,14 +97,14 @@ def _check_origin(ledger: Ledger, reader: Connection, store: Store, entries: lis
     if last.ledger != ledger.identity:
         raise LedgerError(
             f"{store.place}: this is the lake of another ledger ({last.ledger}, {ledger.place} is {ledger.identity}); "
-            "name another place"
+            f"choose another place"
         )
     stored_digest = LedgerDigest.from_text(last.ledger_digest)
     if row_chain.ledger_digest(reader, stored_digest.commits) != stored_digest:
         raise LedgerError(
-            f"{ledger.place}: the ledger does not begin with what its lake {store.place} holds (digest "
-            f"{stored_digest}): it was "
-            "rewritten or cut off since; run `fullbench ledger verify`, or name another place for a new lake"
+            f"{ledger.place}: the ledger does not begin with the rows that its lake {store.place} holds (digest "
+            f"{stored_digest}): it was rewritten or cut off later; run `fullbench ledger verify`, or name another "
+            f"place for a new lake"
         )
 
 

@@ -27,7 +27,7 @@ class Bucket:
         parts = urlsplit(url)
         if not parts.netloc or "@" in parts.netloc:
             raise LedgerError(
-                f"a place for {kind} in a bucket looks like s3://bucket/prefix; keys stay in the AWS variables"
+                f"a place for {kind} in a bucket looks like s3://bucket/prefix; put keys into the AWS variables"
             )
         self.place = url
         self.kind = kind

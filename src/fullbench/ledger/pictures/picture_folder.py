@@ -294,8 +294,8 @@ class PictureFolder:
             with suppress(OSError):
                 Path(part).unlink()
         return LedgerError(
-            f"{self.folder}: a picture cannot be kept ({error.strerror}); what is in the ledger stays: "
-            "mend that and run again to go on"
+            f"{self.folder}: a picture cannot be stored ({error.strerror}); the ledger is unchanged. Fix this and run "
+            f"again to continue"
         )
 
 
@@ -310,6 +310,6 @@ def _folder_identity(folder: str) -> tuple[int, int] | None:
 def no_picture_place_error(ledger: str) -> LedgerError:
     """Return the error for a ledger on a server without picture storage."""
     return LedgerError(
-        f"{ledger}: a ledger on a server has no place for pictures; name a folder that all who use it can reach, or a "
-        "bucket (--pictures s3://bucket/prefix), once: it is remembered"
+        f"{ledger}: a ledger on a server needs a place for pictures. Add --pictures once, with a folder that all "
+        f"users can reach, or s3://bucket/prefix; the ledger remembers it"
     )

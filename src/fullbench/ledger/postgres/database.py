@@ -199,7 +199,7 @@ class Postgres(Database):
             yield connection
 
     def rescue(self, connection: Connection) -> RescuedFile:
-        raise LedgerError(f"{self.place}: the ledger's tables are gone from the server")
+        raise LedgerError(f"{self.place}: the ledger's tables were deleted from the server")
 
     def _connect(self) -> PostgresConnection:
         connection = self._connect_bare()

@@ -177,13 +177,13 @@ def hold_run_lock(ledger: Path, name: str) -> Iterator[None]:
         folder.mkdir(exist_ok=True)
         file = (folder / blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()).open("a+")
     except OSError as error:
-        raise LedgerError(f"{folder}: the lock of {name!r} cannot be taken ({error.strerror})") from error
+        raise LedgerError(f"{folder}: {name!r} cannot be locked ({error.strerror})") from error
     with file:
         try:
             is_locked = lock_descriptor(file.fileno(), blocking=False)
         except OSError as error:
             raise LedgerError(
-                f"{folder}: the lock of {name!r} cannot be taken ({error.strerror}); put the ledger on a disk of this "
+                f"{folder}: {name!r} cannot be locked ({error.strerror}); put the ledger on a disk of this "
                 "machine, or on a PostgreSQL server"
             ) from error
         if not is_locked:

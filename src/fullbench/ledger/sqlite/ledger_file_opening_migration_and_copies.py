@@ -44,7 +44,7 @@ def prepare_ledger(path: Path, *, read_only: bool) -> tuple[str, ...]:
             )
         _create_ledger(path)
     if path.is_dir():
-        raise LedgerError(f"{path}: this is a folder, not a ledger; name a file")
+        raise LedgerError(f"{path}: this is a folder, not a ledger; give a file")
     _refuse_foreign_file(path)
     has_log = _has_log(path)  # checked first: the last process to close the file merges and deletes the log
     with translate_sqlite_errors(path):
@@ -121,7 +121,7 @@ def _create_ledger(path: Path) -> None:
             connection.execute("PRAGMA journal_mode = WAL")
         _link_into_place(part, path)
     except OSError as error:
-        raise LedgerError(f"{path}: no ledger can be made here ({error.strerror}); name another path") from error
+        raise LedgerError(f"{path}: no ledger can be created here ({error.strerror}); choose another path") from error
     finally:
         if os.access(path.parent, os.W_OK):
             _remove_files(part)
@@ -161,14 +161,14 @@ def _refuse_foreign_file(path: Path) -> None:
     size = path.stat().st_size
     if not path.is_file() or size == 0:
         kind = "an empty file" if path.is_file() else "no regular file"
-        raise LedgerError(f"{path}: this is {kind}, not a ledger; it was left untouched: name another path")
+        raise LedgerError(f"{path}: this is {kind}, not a ledger; it was not changed; choose another path")
     has_log = _has_log(path)  # before the file is read: the end of a checkpoint may delete it
     try:
         application, version = _read_header(path)
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_NOTADB:
             raise LedgerError(
-                f"{path}: this is a file of another kind, not a ledger; it was left untouched: name another path"
+                f"{path}: this is a file of another kind, not a ledger; it was not changed; choose another path"
             ) from error
         # With a log, the main file may be in the middle of a checkpoint: the real opening decides.
         if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CORRUPT or has_log or _has_log(path):
@@ -179,7 +179,7 @@ def _refuse_foreign_file(path: Path) -> None:
         ) from error
     if application != schema.APPLICATION:
         raise LedgerError(
-            f"{path}: this is another program's database, not a ledger; it was left untouched: name another path"
+            f"{path}: this is another program's database, not a ledger; it was not changed; choose another path"
         )
     ledger_creation_and_migrations.refuse_other_versions(path, version)
 
@@ -222,7 +222,7 @@ def _back_up(path: Path, version: int) -> Path:
     except (sqlite3.Error, OSError) as error:
         raise LedgerError(
             f"{path}: the ledger has the older schema {version} and no backup of it could be made ({error}), so it "
-            "was left as it is; free some space next to it and run again"
+            f"was not changed; free some disk space there and run again"
         ) from error
     return target
 
@@ -325,7 +325,7 @@ def _describe_error(path: Path, error: sqlite3.Error) -> str:
     if primary == sqlite3.SQLITE_CANTOPEN:
         return f"{path}: the ledger cannot be opened; the file must be readable and its folder writable"
     if primary == sqlite3.SQLITE_NOTADB:
-        return f"{path}: this file is not a ledger; it was left untouched: name another path"
+        return f"{path}: this file is not a ledger; it was not changed; choose another path"
     if primary == sqlite3.SQLITE_CORRUPT:
         return (
             f"{path}: the ledger is damaged ({error}); take a copy from a backup, or rescue what can be read with "

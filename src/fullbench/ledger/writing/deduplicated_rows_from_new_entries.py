@@ -116,8 +116,8 @@ class Adder:
         if (key or ("members", item.id) in self._seen) and not self._supersede:
             raise LedgerError(
                 f"{self._database.place}: the item {item.id!r} has another content in the study {self._study!r}; put "
-                "it into another study (--study NAME), give it another id, or let it take the place of the earlier one "
-                "(--supersede), whose verdicts are then set aside"
+                "it into another study (--study NAME), give it another id, or replace the earlier one with "
+                "--supersede, which excludes its verdicts"
             )
         if ("members", item.id) in self._seen and not key:
             self._writer.flush()

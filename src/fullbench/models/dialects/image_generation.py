@@ -73,7 +73,7 @@ class OpenAIImages(Dialect):
 
     def body(self, model: str, prompt: Prompt, sampling: Sampling) -> bytes:
         if any(turn.pictures for turn in prompt.turns):
-            raise InputError("it draws from words alone and the item has pictures; image-edit:NAME takes them")
+            raise InputError("this model draws from text only, but the item has pictures; use image-edit:NAME")
         return orjson.dumps(self._fields(model, prompt, sampling))
 
     def _fields(self, model: str, prompt: Prompt, sampling: Sampling) -> dict[str, Any]:
@@ -116,7 +116,7 @@ class OpenAIEdits(OpenAIImages):
     def body(self, model: str, prompt: Prompt, sampling: Sampling) -> bytes:
         pictures = [picture for turn in prompt.turns for picture in turn.pictures]
         if not pictures:
-            raise InputError("it edits pictures and the item has none; image:NAME draws from words")
+            raise InputError("this model edits pictures, but the item has none; use image:NAME")
         parts = [
             _form_field(f'name="{name}"', value if isinstance(value, str) else orjson.dumps(value).decode())
             for name, value in self._fields(model, prompt, sampling).items()

@@ -221,7 +221,7 @@ def check_folder(folder: Path) -> None:
     """Raise if a folder is not a pipeline, or lacks a part that its index names."""
     index = folder / "model_index.json"
     if not index.is_file():
-        raise InputError("the folder holds no pipeline of diffusers: model_index.json is missing", path=folder)
+        raise InputError("the folder contains no pipeline of diffusers: model_index.json is missing", path=folder)
     try:
         parts = json.loads(index.read_text(encoding="utf-8"))
     except ValueError as error:

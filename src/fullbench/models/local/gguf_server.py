@@ -67,7 +67,7 @@ class LocalServer:
         address = self._process.stdout.readline().strip()
         if not address:
             self.close()
-            raise ModelError(f"{server_options.file} cannot be served: it is no GGUF file that llama.cpp reads")
+            raise ModelError(f"{server_options.file} cannot be served: llama.cpp cannot read it as a GGUF file")
         self.url = f"{address}/v1"
 
     @property

@@ -54,7 +54,7 @@ class TransformersModel:
 
     def __post_init__(self) -> None:
         if not self.source:
-            raise InputError("local names no model; write local:FOLDER or local:HUB_NAME")
+            raise InputError("'local' has no model name; write local:FOLDER or local:HUB_NAME")
         if self.precision not in PRECISIONS:
             raise InputError(f"unknown precision {self.precision!r}; known: {', '.join(PRECISIONS)}")
         for name, value in (("batch", self.batch), ("max_tokens", self.max_tokens)):
@@ -63,7 +63,7 @@ class TransformersModel:
         folder = Path(self.source)
         if folder.is_dir() and not (folder / "config.json").exists():
             hint = f"; it holds a critic: say trained:{folder}" if (folder / "critic.json").exists() else ""
-            raise InputError(f"the folder holds no model of transformers: config.json is missing{hint}", path=folder)
+            raise InputError(f"the folder contains no model of transformers: config.json is missing{hint}", path=folder)
 
     @cached_property
     def name(self) -> str:

@@ -137,7 +137,7 @@ class Connections:
             if reply.status == PROXY_LOGIN:
                 raise ProxyRefusal(f"the proxy {_host_header(proxy)} answers {PROXY_LOGIN}")
             if reply.status != 200:
-                raise OSError(f"the proxy says {reply.status}")
+                raise OSError(f"the proxy answered {reply.status}")
         except BaseException:
             connection.drop()
             raise
@@ -332,5 +332,7 @@ def _proxy_credentials(proxy: SplitResult) -> dict[str, str]:
 def _encode_headers(first: str, headers: Mapping[str, str]) -> bytes:
     text = "".join([f"{first}\r\n", *(f"{name}: {value}\r\n" for name, value in headers.items())])
     if text.count("\n") != len(headers) + 1 or text.count("\r") != len(headers) + 1:
-        raise InputError("the key of a server must not have line breaks in it; look at what key_env or key_file names")
+        raise InputError(
+            "the key of a server must not have line breaks in it; check the variable or file of key_env or key_file"
+        )
     return text.encode()

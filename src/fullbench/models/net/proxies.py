@@ -20,9 +20,8 @@ def proxy_for(url: str) -> str | None:
     proxy = proxies.get(proxy_key)
     if proxy is not None and proxy.startswith("socks"):
         raise ModelError(
-            f"{proxy_key}_proxy names a proxy that speaks SOCKS, which is not spoken here; name one that speaks "
-            "HTTP in "
-            f"{parts.scheme}_proxy, or ask without one: no_proxy={parts.hostname}"
+            f"{proxy_key}_proxy names a SOCKS proxy, which is not supported. Set an HTTP proxy in "
+            f"{parts.scheme}_proxy, or use none for this host: no_proxy={parts.hostname}"
         )
     if proxy is not None and (fault := fault_of(proxy if "://" in proxy else f"http://{proxy}")) is not None:
         # The value may contain a password, so the error does not show it.

@@ -76,7 +76,7 @@ class Toolbox:
             raise InputError(f"the tool {duplicates[0]!r} is named twice in {names!r}; keep one")
         for name, (full_name, _) in LIMITED_TOOLS.items():
             if {name, full_name} <= set(tool_names):
-                raise InputError(f"the tool {name!r} tells a part of what {full_name!r} tells; keep one")
+                raise InputError(f"the tool {name!r} repeats a part of {full_name!r}; keep one")
         tools = {name: _build_tool(name) for name in tool_names}
         return cls([tools[name] for name in (*TOOLS, *LIMITED_TOOLS) if name in tools])
 

@@ -40,8 +40,8 @@ def audio_format(part: Media, api: str, formats: tuple[str, ...]) -> str:
     name = _AUDIO_FORMATS.get(part.media_type, "")
     if name in formats:
         return name
-    known = " and ".join(name.upper() for name in formats)
+    format_names = " and ".join(name.upper() for name in formats)
     raise InputError(
-        f"the recording {part.digest[:12]} is {part.media_type}, and {api} takes {known}; save it as one of these",
+        f"the recording {part.digest[:12]} is {part.media_type}, but {api} takes {format_names}; convert it",
         path=part.source if isinstance(part.source, Path) else None,
     )

@@ -295,7 +295,7 @@ def _video_frames(video: Media, rule: FrameRule) -> _Made:
     source: Any = str(video.source) if isinstance(video.source, Path) else BytesIO(video.source)
     with one_sentence_for_decoder_errors(video), av.open(source) as container:
         if not container.streams.video:
-            raise ValueError("it has no pictures, only sound; give it as audio")
+            raise ValueError("it has only sound; give it as audio")
         stream = container.streams.video[0]
         if stream.codec_context.width * stream.codec_context.height > _MOST_PIXELS:
             raise ValueError(f"its frames have more than {_MOST_PIXELS // 10**6} megapixels")

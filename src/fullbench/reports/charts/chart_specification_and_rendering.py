@@ -274,7 +274,7 @@ def write_chart(source_chart: Chart, path: str | Path, *, fonts: str | Path | No
         import orjson
 
         return write_file(path, orjson.dumps(dict(source_chart.spec), option=orjson.OPT_INDENT_2))
-    raise InputError("the suffix says the form of a chart: .svg, .png, .pdf, .json", path=path)
+    raise InputError("unknown chart type; use .svg, .png, .pdf or .json", path=path)
 
 
 def write_charts(tables: Iterable[Table], folder: str | Path) -> list[Path]:

@@ -176,12 +176,12 @@ def alternative_annotator(
         rate = Estimate.bare(share, votes, ALL_DECIDED)
     beyond_chance, is_constant = _agreement_beyond_chance(judge, people, item, is_class=is_class, group=group)
     items = len(np.unique(np.concatenate([row[3] for row in comparisons])))
-    found = Replacement(
+    replacement = Replacement(
         annotators, rate, advantage, beyond_chance, is_constant, epsilon, votes, items, None, tuple(left_out)
     )  # fmt: skip
-    if found.outcome != "not enough data":
-        return found
-    return Replacement(**{**vars(found), "items_needed": _items_needed(found, counts, level)})
+    if replacement.outcome != "not enough data":
+        return replacement
+    return Replacement(**{**vars(replacement), "items_needed": _items_needed(replacement, counts, level)})
 
 
 class _ClassLikeness:
@@ -340,7 +340,7 @@ def _p_values(gap: Estimate, epsilon: float, items: int) -> tuple[float, float]:
     return float(stdtr(items - 1, -distance / error)), float(stdtr(items - 1, distance / error))
 
 
-def _items_needed(found: Replacement, counts: Sequence[int], level: float) -> int | None:
+def _items_needed(replacement: Replacement, counts: Sequence[int], level: float) -> int | None:
     """Return the number of items at which the answer is `yes` or `no` in `POWER` of studies, from these estimates.
 
     Annotators are taken one by one. The test over all of them is by Benjamini and Yekutieli, so half of them must pass
@@ -355,20 +355,20 @@ def _items_needed(found: Replacement, counts: Sequence[int], level: float) -> in
             return math.inf
         return items * ((normal_quantile(1 - tail) + normal_quantile(POWER)) * error / value) ** 2
 
-    rows = [(one.gap.value + found.epsilon, _standard_error(one.gap, n), n)
-            for one, n in zip(found.annotators, counts, strict=True)]  # fmt: skip
+    rows = [(one.gap.value + replacement.epsilon, _standard_error(one.gap, n), n)
+            for one, n in zip(replacement.annotators, counts, strict=True)]  # fmt: skip
     for_yes = sorted(needed(value, error, n, level * half / size / harmonic) for value, error, n in rows)[half - 1]
     most = size // 2 + 1
     for_no = sorted(needed(-value, error, n, level * most / size / harmonic) for value, error, n in rows)[most - 1]
-    beyond = found.beyond_chance
+    beyond = replacement.beyond_chance
     if beyond is None or beyond.why:
         for_yes = math.inf
     else:
-        units = beyond.units or found.items
+        units = beyond.units or replacement.items
         error = (beyond.high - beyond.low) / 2 / normal_quantile(0.975)
         for_yes = max(for_yes, needed(beyond.value, error, units, 0.025))
     fewest = min(for_yes, for_no)
-    return None if math.isinf(fewest) else max(found.items + 1, math.ceil(fewest))
+    return None if math.isinf(fewest) else max(replacement.items + 1, math.ceil(fewest))
 
 
 def _benjamini_yekutieli(ps: list[float], level: float) -> list[bool]:

@@ -134,8 +134,8 @@ def alpha_of_choices(
                 units.append(len(labels))
                 marks.append(codes.setdefault((*vote[turn:], *vote[:turn]), float(len(codes))))
             labels.append(str(label))
-    found = krippendorff_alpha(units, marks, cluster=labels, resamples=resamples, seed=seed)
-    return replace(found, n=sum(len(vote_list) > 1 for vote_list in votes))
+    alpha = krippendorff_alpha(units, marks, cluster=labels, resamples=resamples, seed=seed)
+    return replace(alpha, n=sum(len(vote_list) > 1 for vote_list in votes))
 
 
 def _select_labels(labels: Labels, keep: npt.NDArray[np.bool_]) -> Labels:

@@ -45,7 +45,7 @@ USUAL = "range"
 def reading_named(name: str) -> Reading:
     """Return a reading by its name."""
     if name not in READINGS:
-        raise InputError(f"unknown reading {name!r} of the paper; known: {', '.join(READINGS)}")
+        raise InputError(f"unknown variant {name!r} of the paper's equations; known: {', '.join(READINGS)}")
     return READINGS[name]
 
 

@@ -134,8 +134,8 @@ def stratified_chances(is_voted: Bools, variables: Sequence[Floats]) -> Floats |
 
 
 def _terciles(values: Floats) -> npt.NDArray[np.int64]:
-    known = values[~np.isnan(values)]
-    different = np.unique(known)
-    edges = different[1:] if len(different) <= 3 else np.unique(np.quantile(known, [1 / 3, 2 / 3]))
+    finite_values = values[~np.isnan(values)]
+    different = np.unique(finite_values)
+    edges = different[1:] if len(different) <= 3 else np.unique(np.quantile(finite_values, [1 / 3, 2 / 3]))
     codes: npt.NDArray[np.int64] = np.where(np.isnan(values), 0, 1 + np.searchsorted(edges, values, side="right"))
     return codes

@@ -33,8 +33,10 @@ def rating_meanings(language: Language) -> dict[int, str]:
     ('wrong throughout.', '从头到尾都是错的。')
     """
     lines = load_critic_template(language).block("criterion").splitlines()
-    found = [match for line in lines if (match := _RATING.match(line))]
-    return {int(mark): _ABOUT_THE_QUESTION.sub("", match[3]) for match in found for mark in match.groups()[:2] if mark}
+    matches = [match for line in lines if (match := _RATING.match(line))]
+    return {
+        int(mark): _ABOUT_THE_QUESTION.sub("", match[3]) for match in matches for mark in match.groups()[:2] if mark
+    }
 
 
 def general_rubric_as_markdown(language: Language) -> str:

@@ -53,8 +53,8 @@ def _load(spec: str, kind: Any) -> Any:
     parsed_spec = Spec.parse(spec)
     if parsed_spec.kind in plugin_names(kind):
         return load_plugin(kind, parsed_spec.kind)(parsed_spec.name, parsed_spec.options)
-    known = ", ".join(plugin_names(kind))
-    function = load_function(spec, form=f"MODULE:FUNCTION, or one of {known}")
+    installed_names = ", ".join(plugin_names(kind))
+    function = load_function(spec, form=f"MODULE:FUNCTION, or one of {installed_names}")
 
     def call_function(*arguments: Any) -> Any:
         try:
@@ -70,11 +70,11 @@ def _load(spec: str, kind: Any) -> Any:
 
 def find_regions(detector: Detector, image: Image, labels: Sequence[str], least_score: float) -> list[Detection]:
     """Return the regions with one of these labels (all if none is given) that the detector is sure enough of."""
-    found = [_read_detection(entry, image.size) for entry in detector(image)]
+    detections = [_read_detection(entry, image.size) for entry in detector(image)]
     wanted = {label.casefold() for label in labels}
     return [
         detection
-        for detection in found
+        for detection in detections
         if detection.score >= least_score and (not wanted or detection.label.casefold() in wanted)
     ]
 
@@ -101,7 +101,7 @@ def _read_detection(entry: Any, size: tuple[int, int]) -> Detection:
         left, top, right, bottom = (min(1.0, max(0.0, side)) for side in sides)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise InputError(
-            f"the detector returned {entry!r}; known are a dictionary with label, score and box, and "
+            f"the detector returned {entry!r}; it must return a dictionary with label, score and box, and "
             "(label, score, (left, top, right, bottom))"
         ) from error
     return Detection(label, score, Region(left, top, right, bottom))

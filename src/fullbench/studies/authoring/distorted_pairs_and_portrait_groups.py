@@ -110,16 +110,16 @@ def detected_change(
     named = ", ".join(settings.labels) or "anything"
 
     def make(image: Image) -> tuple[Image, str]:
-        found = find_regions(detect, image, settings.labels, settings.least_score)
-        if not found:
+        regions = find_regions(detect, image, settings.labels, settings.least_score)
+        if not regions:
             raise NothingFoundError(f"{settings.detector} found no region with {named}")
         # The pixels are part of the seed, so that a picture has the same region in every folder.
         lot = random.Random(f"{settings.seed}/{hashlib.sha256(image.tobytes()).hexdigest()}")
-        chosen = found if all_regions else [lot.choice(found)]
+        painted_regions = regions if all_regions else [lot.choice(regions)]
         changed = image
-        for detection in chosen:
+        for detection in painted_regions:
             changed = distort_region(changed, detection.region, paint, what)
-        places = "; ".join(f"{detection.label} at {detection.region.text}" for detection in chosen)
+        places = "; ".join(f"{detection.label} at {detection.region.text}" for detection in painted_regions)
         return changed, f"{places} (found by {settings.detector}) painted anew by {inpainter}"
 
     return Change("concealed" if all_regions else "painted", subset, f"regions with {named}", make)
@@ -204,7 +204,7 @@ def _picture_name(path: str) -> str:
 def prompts_for(pictures: Mapping[str, Picture], rows: Path | None, same: str | None) -> dict[str, str]:
     """Return the prompt of each picture: from a file with columns `picture` and `prompt`, or the same for all."""
     if (rows is None) == (same is None):
-        raise InputError("what do the pictures show? Give --prompts FILE (columns picture, prompt) or --prompt TEXT")
+        raise InputError("No prompt given. Add --prompts FILE (columns picture, prompt) or --prompt TEXT")
     if rows is None:
         return dict.fromkeys(pictures, same or "")
     prompts = {picture: prompt for _, picture, prompt, _ in _read_prompt_rows(rows)}
@@ -221,10 +221,10 @@ def build_people_group(name: str, prompt: str, rows: Path) -> BuiltPairs:
             left_out.append(f"{words}: the generator refused it")
             continue
         if not picture:
-            raise InputError("the row names no picture; draw one for its prompt and name it", path=rows, line=line)
+            raise InputError("the row has no picture; draw one for its prompt and add its path", path=rows, line=line)
         portraits.append((GridPrompt(words, axes), read_picture(rows.parent, picture, path=rows, line=line).data()))
     if not any(person.groups for person, _ in portraits):
-        raise InputError("no column says how people differ; add one for each axis, such as age", path=rows)
+        raise InputError("no column shows how people differ; add one for each axis, such as age", path=rows)
     return BuiltPairs([build_people_item(name, prompt, portraits)], left_out=left_out)
 
 

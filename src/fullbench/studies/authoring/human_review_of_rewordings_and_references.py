@@ -279,7 +279,7 @@ def rephrase_references(model: Model, items: Sequence[Item], calls: CallContext,
     """Let a model paraphrase every reference, as a response of `contestant`: equally right, in other words."""
     items_by_request = {f"{item.id}/rephrased": item for item in items if item.reference}
     if not items_by_request:
-        raise InputError("no item has a reference that could be put into other words")
+        raise InputError("no item has a reference that could be rephrased")
     requests = []
     for name, item in items_by_request.items():
         wording = study_template("rephrase", language_of(item.question), "question", "reference")

@@ -29,9 +29,7 @@ def tag_by_source(sources: Mapping[str, Sequence[Item]]) -> list[Item]:
         for item in some:
             if item.id in source_by_id:
                 raise InputError(
-                    f"the item {item.id!r} is in {source_by_id[item.id]} and in {source}; give items of "
-                    "different files ids of "
-                    "their own"
+                    f"the item {item.id!r} is in {source_by_id[item.id]} and in {source}; ids must differ between files"
                 )
             source_by_id[item.id] = source
             dataset = item.tags.get(DATASET) or source

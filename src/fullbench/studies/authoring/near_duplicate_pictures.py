@@ -129,7 +129,7 @@ def duplicate_pictures_table(pictures: Mapping[str, Picture], *, most: int = NEA
 def read_pictures(folder: Path) -> tuple[dict[str, Picture], list[str]]:
     """Read all pictures of a folder and its subfolders by path; also return an error for each unreadable file."""
     if not folder.is_dir():
-        raise InputError("this is no folder of pictures", path=folder)
+        raise InputError("this is not a folder of pictures", path=folder)
     pictures: dict[str, Picture] = {}
     wrong = []
     for file in sorted(file for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES):
@@ -138,5 +138,5 @@ def read_pictures(folder: Path) -> tuple[dict[str, Picture], list[str]]:
         except InputError as reason:
             wrong.append(str(reason))
     if not pictures:
-        raise InputError(f"the folder holds no picture that can be read; {len(wrong)} cannot", path=folder)
+        raise InputError(f"the folder contains no readable picture; {len(wrong)} cannot", path=folder)
     return pictures, wrong

@@ -73,7 +73,7 @@ class BatchClient:
         except UnknownOutcome as doubt:
             raise ModelError(
                 f"it is not known whether the batch {folder.path.name} was created ({why}), and {doubt.why}; "
-                "look there, and if it was not, run: fullbench batch submit --again"
+                "check there, and if it was not created, run: fullbench batch submit --again"
             ) from doubt
 
     def update_status(self, folder: BatchFolder) -> BatchFolder:
@@ -116,7 +116,7 @@ class BatchClient:
         if folder.state.stage == "submitted" and not folder.state.sure:
             raise ModelError(
                 f"it is not known yet whether the batch {folder.state.batch} at the server is {folder.path.name}; "
-                "look again when it has ended (fullbench batch status), or cancel it there"
+                "check again when it has ended (fullbench batch status), or cancel it there"
             )
         if folder.state.stage == "submitted":
             server.cancel(folder.state.batch)
@@ -131,7 +131,7 @@ class BatchClient:
         who = ", ".join(folder.state.asks)
         raise InputError(
             f"the batch {folder.path.name} calls {folder.state.model!r} at {folder.state.server} for {who}, which "
-            f"this study does not name. Use the study that wrote it, or remove {folder.path}"
+            f"this study does not use. Use the study that wrote it, or remove {folder.path}"
         )
 
 

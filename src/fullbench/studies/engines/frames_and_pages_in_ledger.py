@@ -39,14 +39,14 @@ class StoredStills:
         index: dict[tuple[str, str], tuple[str, list[Any]]] = {}
         for text in self._ledger.sent_texts_with_frames():
             for turn in json.loads(text)["turns"]:
-                found: dict[tuple[str, str], tuple[str, list[Any]]] = {}
+                stored_frames: dict[tuple[str, str], tuple[str, list[Any]]] = {}
                 for place, part in enumerate(turn["parts"]):
                     if isinstance(part, dict) and "of" in part:
                         # The sentence on the whole comes before the first frame and its time.
                         summary = str(turn["parts"][place - 2]).strip()[1:-1]
-                        parts = found.setdefault((part["of"], part["rule"]), (summary, []))[1]
+                        parts = stored_frames.setdefault((part["of"], part["rule"]), (summary, []))[1]
                         if part["place"] not in {earlier["place"] for earlier in parts}:
                             parts.append(part)
-                for key, stills in found.items():
+                for key, stills in stored_frames.items():
                     index.setdefault(key, stills)
         return index

@@ -48,13 +48,13 @@ def rebuild_from_spec(name: str, make: Callable[[str], _NamedType], recipe: str 
     except FullbenchError as error:
         # The run has built this spec before, so something is missing on this machine.
         raise EngineError(
-            f"the worker on {platform.node()} cannot make {recipe!r}: {error}; install there what brings it, a "
-            "plugin or an extra, as where the run was started"
+            f"the worker on {platform.node()} cannot make {recipe!r}: {error}; install the same plugins and extras "
+            f"there as where the run was started"
         ) from error
     if judge_or_model.name != name:
         raise EngineError(
             f"the spec {recipe!r} means {judge_or_model.name!r} on the worker {platform.node()} and {name!r} "
-            "where the run was started; use the same version of fullbench and the same files on all machines, and name "
+            "where the run was started; use the same version of fullbench and the same files on all machines, and set "
             "precision and device in the spec"
         )
     return judge_or_model

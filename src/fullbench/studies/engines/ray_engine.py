@@ -163,9 +163,8 @@ def _join_cluster(ray: ModuleType, address: str) -> None:
         except Exception as error:
             ray.shutdown()
             raise EngineError(
-                f"Ray could not be started on this machine ({_error_reason(error)}); what is in the ledger is "
-                "kept: try "
-                "again when the machine has more time and memory to spare, or without Ray (--engine here)"
+                f"Ray could not be started on this machine ({_error_reason(error)}); results in the ledger are kept. "
+                f"Try again when the machine has more free time and memory, or without Ray (--engine here)"
             ) from error
         return
     _check_reachable(address)

@@ -69,8 +69,7 @@ class RemoteWorker(Worker):
             return node, WorkerTurn(
                 error=EngineError(
                     f"{where} has fullbench {build_label()}, the run was started with {version}: other code or "
-                    "prompts may "
-                    "rule differently; install the same on all machines"
+                    f"prompts may give other verdicts; install the same version on all machines"
                 )
             )
         if self._recipe.gpu and os.environ.get(THREADS) == "1":
@@ -78,7 +77,7 @@ class RemoteWorker(Worker):
         turn = self.begin()
         if turn.error is None:
             return node, turn
-        return node, replace(turn, error=EngineError(f"{where} cannot make what is to be asked: {turn.error}"))
+        return node, replace(turn, error=EngineError(f"{where} cannot create the model or judge: {turn.error}"))
 
     def receive(
         self, upload: bytes, places: Mapping[str, Any], *, more: bool, halt: bool, spent_up: str = ""
@@ -136,7 +135,7 @@ def build_worker_setup(ray: ModuleType, cluster_run: ClusterRun, job: Job) -> Wo
         ray.cloudpickle.dumps(job.recipe)
     except (TypeError, AttributeError, pickle.PicklingError) as error:
         raise EngineError(
-            f"{job.name!r} cannot be sent to another machine ({error}); name it by a spec, or use the engine 'here'"
+            f"{job.name!r} cannot be sent to another machine ({error}); give it as a spec, or use the engine 'here'"
         ) from error
     return WorkerSetup(job.recipe, cluster_run)
 
@@ -344,7 +343,7 @@ class WorkerPool:
             self._hire_on([node["NodeID"] for node in nodes if node["Resources"].get("CPU", 0) >= CPUS])
         if now - self._setup.cluster_run.last_contact > PATIENCE:
             raise EngineError(
-                f"the cluster gave no room for a worker within {PATIENCE:g} s; it has "
+                f"the cluster had no room for a worker within {PATIENCE:g} s; it has "
                 f"{_free_resources(self._ray)} free: end "
                 "other work on it, or add machines"
             )

@@ -34,7 +34,7 @@ def preference_pairs(record: Record, judge: str, *, margin: float = 0.0) -> Iter
     """
     judge_record = record.where(judge=judge, fault=None)
     if not len(judge_record):
-        raise InputError(f"no marked verdict of {judge!r} is in the ledger; judges there: {', '.join(record.judges)}")
+        raise InputError(f"the ledger has no marked verdict of {judge!r}; judges there: {', '.join(record.judges)}")
     outcomes: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     for match in judge_record.matches(margin):
         left, right = sorted((match.first, match.second))
@@ -78,7 +78,9 @@ def export_dpo(
     kinds = sorted({part.kind for pair in media_pairs for response in pair[1:] for part in response.media})
     if media_pairs and (len(media_pairs) < len(shareable) or len(kinds) > 1):
         raise InputError(
-            "the answers are of several kinds (text, picture, ...): no trainer takes them in one file", path=out
+            "the answers are of several kinds (text, picture, ...), but no trainer takes these in one file; export "
+            "them separately",
+            path=out,
         )
     rows = _media_rows(shareable) if media_pairs else (_conversation_row(*pair, out) for pair in shareable)
     columns = _media_row_columns(kinds[0]) if media_pairs else None
@@ -89,7 +91,7 @@ def export_dpo(
 def run_dpo_exporter(record: Record, out: Path, options: Mapping[str, str]) -> dict[str, int]:
     """Exporter `dpo`; its options are judge, margin and include_sensitive (yes or no)."""
     if "judge" not in options:
-        raise InputError("whose preferences? Say --judge NAME, as `fullbench ledger show` lists it")
+        raise InputError("No judge given. Add --judge NAME, as `fullbench ledger show` lists it")
     include_sensitive = options.get("include_sensitive") == "yes"
     counts = export_dpo(
         record, options["judge"], out, margin=float(options.get("margin", 0.0)), include_sensitive=include_sensitive

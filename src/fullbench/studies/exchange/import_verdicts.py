@@ -60,7 +60,7 @@ def _refuse_unknown_references(ledger: Ledger, verdicts: list[Verdict], path: Pa
         if verdict.item not in items:
             raise InputError(
                 f"the item {verdict.item!r} is not among the {len(items):,} items of the study {ledger.study!r} in "
-                f"{ledger.place}; name the study that has it (--study), or check the column 'item'",
+                f"{ledger.place}; choose its study (--study), or check the column 'item'",
                 path=path,
             )
         for contestant, sample in verdict.shown_responses:

@@ -61,7 +61,7 @@ def fit_common_scales(record: Record, old: str, new: str) -> list[CommonScale]:
         if name not in record.judges:
             raise InputError(f"there is no verdict of {name!r}; judges there: {', '.join(record.judges) or 'none'}")
     if old == new:
-        raise InputError("a judge is its own scale; name its successor too")
+        raise InputError("the old and the new judge are the same; give two judges")
     scales = []
     for criterion, part in record.by("criterion").items():
         matches_by_judge = {name: list(part.where(judge=name).matches()) for name in (old, new)}

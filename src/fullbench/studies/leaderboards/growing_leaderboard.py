@@ -87,7 +87,7 @@ def available_opponents(pool: Pool, newcomer: Newcomer) -> list[str]:
         raise InputError(f"the reference {newcomer.reference!r} has no answers; contestants: {', '.join(contestants)}")
     rival_names = [name for name in contestants if name not in {newcomer.name, newcomer.reference}]
     if not rival_names and newcomer.reference is None:
-        raise InputError(f"there is nobody to play {newcomer.name!r} against; give the responses of others")
+        raise InputError(f"{newcomer.name!r} has no opponents; give the responses of others")
     return rival_names
 
 

@@ -37,7 +37,7 @@ def parse_settings(
     votes = VOTE_RULES[VOTE_RULES.index(rule)] if rule in VOTE_RULES else "default"
     tie_rules: tuple[Ties, ...] = get_args(Ties)
     if ties not in tie_rules:
-        raise InputError(f"unknown way of rating ties {ties!r}; known: {', '.join(tie_rules)}")
+        raise InputError(f"unknown rule for ties {ties!r}; known: {', '.join(tie_rules)}")
     tie_rule = tie_rules[tie_rules.index(ties)]
     return Settings(orders, tie_rule, reference, seed, votes=votes, visible=visible, strong=strong)
 

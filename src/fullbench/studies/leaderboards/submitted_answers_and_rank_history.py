@@ -63,7 +63,7 @@ def submit_answers(
     strangers = sorted({response.contestant for response in responses} - {name})
     if strangers:
         raise InputError(
-            f"a submission is of one contestant; this file also has {', '.join(strangers)}", path=predictions
+            f"a submission has one contestant, but this file also has {', '.join(strangers)}", path=predictions
         )
     answered_ids = {response.item for response in responses}
     missing = [item.id for item in items if item.id not in answered_ids]
@@ -72,8 +72,8 @@ def submit_answers(
             f" and {len(missing) - _MAX_NAMES} more" if len(missing) > _MAX_NAMES else ""
         )
         raise InputError(
-            f"{name!r} leaves {len(missing):,} of {len(items):,} items unanswered ({missing_text}); a whole submission "
-            "answers all of them, --partial takes it as it is",
+            f"{name!r} leaves {len(missing):,} of {len(items):,} items unanswered ({missing_text}); answer all of "
+            f"them, or add --partial",
             path=predictions,
         )
     new_count = leaderboard_inputs_from_options.store_submissions(ledger, items, responses)
@@ -85,8 +85,8 @@ def history_tables(
 ) -> list[Table]:
     """Return how ranks went on these items, and who answered how many of them."""
     names = {item.id for item in items}
-    shown = record.where(lambda verdict: verdict.item in names)
-    return [rank_history_table(shown, judge, settings), coverage_table(ledger, items)]
+    visible_record = record.where(lambda verdict: verdict.item in names)
+    return [rank_history_table(visible_record, judge, settings), coverage_table(ledger, items)]
 
 
 def rank_history_table(record: Record, judge: str, settings: Settings) -> Table:

@@ -26,8 +26,8 @@ def mark_withheld_items(ledger: Ledger, items: Iterable[Item], *, withheld: bool
     ]
     if open_:
         raise InputError(
-            f"{ledger.place} holds {len(open_):,} of these items as public ones, {open_[0]} first, and what was shown "
-            "cannot be withheld: use a ledger of its own for a withheld test set"
+            f"{ledger.place} has {len(open_):,} of these items as public ones, such as {open_[0]}. Published items "
+            f"cannot be withheld: use another ledger for a withheld test set"
         )
     return [
         replace(item, tags={**item.tags, WITHHELD: "yes"}) if withheld or withheld_by_key.get(item.key) else item

@@ -98,7 +98,7 @@ class PeerReview:
         names = self.names
         refuse_duplicates("contestants", names)
         if bool(self.given_questions) == bool(self.images):
-            raise InputError("a peer review is about pictures or about questions that were given: name one of them")
+            raise InputError("a peer review needs either pictures or given questions: add --images or --questions")
         question_items = review_items_and_cases.prepare_given_questions(self.given_questions, self.review_template)
         object.__setattr__(self, "_question_items", question_items)
         if self.families is not None and self.reading == "sum":
@@ -275,7 +275,7 @@ class PeerReview:
         if not self.cases(items, responses):
             raise InputError(
                 f"there is nothing to review: {len(items)} questions were written and {len(responses)} answers given, "
-                "and no question has two answers by others; look at what the contestants said with 'fullbench ledger'"
+                "and no question has two answers by others; `fullbench show` shows the replies"
             )
         judges = self.judges()
         total = max(sum(1 for _ in self.cases_to_judge(judge, items, responses)) for judge in judges)

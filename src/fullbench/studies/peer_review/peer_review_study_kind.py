@@ -64,7 +64,7 @@ class PeerReviewRun(BaseRun):
             else list(build_reviewers())
         )
         if options.get("best_first") and not study.contestants:
-            raise InputError("--best-first says in which order --contestants are named; name them")
+            raise InputError("--best-first needs the order of the contestants. Add --contestants, best first")
         seeds = _parse_seeds(options.get("seeds", [study.seed]))
         self.unreadable: list[str] = []
         self.runs = [self._run(self.contestants, seed, is_drawn=len(seeds) > 1) for seed in seeds]
@@ -112,7 +112,7 @@ class PeerReviewRun(BaseRun):
         limit = options.get("limit", self.study.limit)
         if questions is not None:
             if images is not None:
-                raise InputError("a peer review is about pictures (images) or about given questions; name one of them")
+                raise InputError("a peer review needs either pictures (images) or given questions; add one of them")
             question_items, left_out = read_questions(questions)
             self.unreadable += [line for line in left_out if line not in self.unreadable]
             if not question_items:
@@ -244,7 +244,7 @@ def _parse_seeds(numbers: Sequence[Any]) -> list[int]:
     if not numbers or not all(isinstance(number, int) and not isinstance(number, bool) for number in numbers):
         raise InputError(f"seeds are whole numbers such as 1, 2, 3, 4; found {list(numbers)!r}")
     if len(set(numbers)) < len(numbers):
-        raise InputError(f"two runs of one seed are one run: the seeds {list(numbers)!r} must differ")
+        raise InputError(f"the seeds {list(numbers)!r} must differ, because runs with the same seed are the same")
     return list(numbers)
 
 

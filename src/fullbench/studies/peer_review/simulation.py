@@ -69,17 +69,17 @@ class SimulationSetting:
         if not (0 <= self.related <= 1 and 0 <= self.unusable < 1):
             raise InputError("'related' is from 0 to 1, and 'unusable' a share below 1")
         if min(self.colluders, self.lazy, self.blind) < 0 or self.colluders + self.lazy + self.blind > self.models:
-            raise InputError("there cannot be more cheats than contestants")
+            raise InputError("there cannot be more colluders, lazy and blind models than contestants")
         if not -1 <= self.wordy_weak <= 1:
             raise InputError(f"'wordy weak' is from -1 to 1; found {self.wordy_weak:g}")
         if min(self.length_spread, self.correlated) < 0:
             raise InputError("'length_spread' and 'correlated' are deviations, 0 or more")
         if self.clones == 1 or not 0 <= self.clones < self.models:
-            raise InputError("clones are two or more, and fewer than the contestants")
+            raise InputError("give at least two clones, and fewer than contestants")
         if self.own_family and not self.families:
-            raise InputError("own_family needs families: say that contestants come in families of two")
+            raise InputError("own_family needs families; let contestants come in families of two")
         if self.colluders == 1:
-            raise InputError("one cannot collude alone: give two colluders or more")
+            raise InputError("one model cannot collude alone; give at least two colluders")
 
     def honest(self) -> SimulationSetting:
         """Return the same settings without colluders."""

@@ -80,7 +80,7 @@ def reward(
         token: Token of the server at `url`.
     """
     if url is None and judge is None:
-        raise InputError("who judges? Give judge='openai:gpt-4o', or the url of a fullbench serve-judge")
+        raise InputError("No judge given. Add judge='openai:gpt-4o', or url= of a fullbench serve-judge")
     if url is not None and any(given is not None for given in (judge, ballot, rubric, ledger, budget)):
         raise InputError("the server at url has its judge, ballot, rubric, ledger and budget; leave them out here")
     if timeout <= 0:
@@ -157,8 +157,14 @@ class RewardFunction:
     ) -> float | list[float]:
         """Return the reward of one solution, or those of a batch (`data_sources`, `solution_strs`, ...), as verl asks.
 
-        verl passes no prompts, so `extra_info` of each row needs `prompt` or `question`; `rubric` and `images` are
-        used if they are there. A text as ground truth is the reference.
+        verl passes no prompts, so `extra_info` of each row needs `prompt` or `question`.
+
+        Args:
+            data_source: Name of the data set; not used.
+            solution_str: The completion to judge.
+            ground_truth: A text is used as the reference.
+            extra_info: Mapping with `prompt` or `question`, and optionally `rubric` and `images`.
+            **batch: The same as lists (`solution_strs`, `ground_truths`, `extra_infos`).
         """
         solutions = batch.get("solution_strs", [solution_str])
         truths = batch.get("ground_truths", [ground_truth] * len(solutions))
@@ -264,8 +270,8 @@ class _SharedJudge:
             about = client.about(10)
             if about["rewards"] != self._measure.digest:
                 raise InputError(
-                    f"the judge {about['name']} is used in this ledger with another ballot or rubric just now; give "
-                    "each reward function a judge or a ledger of its own"
+                    f"the judge {about['name']} is being used in this ledger with another ballot or rubric; give each "
+                    f"reward function its own judge or ledger"
                 )
             return client
         return None

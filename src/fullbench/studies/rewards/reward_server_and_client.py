@@ -84,7 +84,7 @@ class RewardClient:
     def __init__(self, url: str, token: str = "") -> None:
         parts = urlsplit(url)
         if parts.scheme != "http" or not parts.hostname:
-            raise InputError(f"a reward server is named by its address, http://HOST:PORT; found {url!r}")
+            raise InputError(f"a reward server is given by its address, http://HOST:PORT; found {url!r}")
         self.url, self._host, self._port = url.rstrip("/"), parts.hostname, parts.port or 80
         self._headers = {"Content-Type": "application/json", "Connection": "close"}
         if token:
@@ -94,7 +94,7 @@ class RewardClient:
         """Return the server's description of itself."""
         status, payload = self._request("GET", "/", b"", timeout)
         if status != 200 or "rewards" not in payload:
-            raise ModelError(f"{self.url} is no reward server: {payload.get('error', payload)}")
+            raise ModelError(f"{self.url} is not a reward server: {payload.get('error', payload)}")
         return payload
 
     def rewards(

@@ -82,7 +82,7 @@ class Measure:
 
     def __post_init__(self) -> None:
         if (self.ballot is None) == (self.rubric is None):
-            raise InputError("a reward comes from a ballot or a rubric: give one, such as ballot='score:1-5'")
+            raise InputError("No ballot or rubric given. Add one, such as ballot='score:1-5'")
         if self.ballot is not None:
             self.form.check(1)
 
@@ -199,15 +199,15 @@ class RewardService(AbstractContextManager["RewardService"]):
         self._in_flight: dict[_Key, Future[str]] = {}
         self._stop = Stop()
         self._rate_limits = SharedRateLimits()
-        with ExitStack() as opened:
-            self.ledger = opened.enter_context(Ledger(ledger, study=study))
-            opened.enter_context(self.ledger.hold_lock(self.judge.name))
+        with ExitStack() as contexts:
+            self.ledger = contexts.enter_context(Ledger(ledger, study=study))
+            contexts.enter_context(self.ledger.hold_lock(self.judge.name))
             spent_dollars = self.ledger.study_cost(study) if budget is not None else 0.0
             self.budget = check_keys_and_budget(models_of(self.judge) or (), budget, spent_dollars=spent_dollars)
             if measure.criteria:
                 self._declare_rubric()
-            self._pool = opened.enter_context(ThreadPoolExecutor(CALLERS, thread_name_prefix="fullbench-reward"))
-            self._open = opened.pop_all()
+            self._pool = contexts.enter_context(ThreadPoolExecutor(CALLERS, thread_name_prefix="fullbench-reward"))
+            self._open = contexts.pop_all()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -86,7 +86,7 @@ def _turns_of(prompt: Any, pictures: Sequence[Picture]) -> tuple[Turn, ...]:
         placed = (next(due_pictures) if part is None else part for part in parts)
         turns.append(Turn(message["role"], (*front, *_join_texts(placed)) or ("",)))
     if unplaced := list(due_pictures):
-        raise InputError(f"a row has {len(unplaced)} pictures, and its prompt has no turn of the user for them")
+        raise InputError(f"a row has {len(unplaced)} pictures, but its prompt has no user turn for them")
     return tuple(turns)
 
 
@@ -97,7 +97,7 @@ def _completion_parts(completion: Any) -> tuple[Part, ...]:
         raise InputError(f"a completion is a text or a list of messages; found {str(completion)[:60]!r}")
     parts = [part for message in completion for part in _message_parts(message)]
     if None in parts:
-        raise InputError("a completion has a place for a picture without the picture")
+        raise InputError("a completion refers to a picture that is missing")
     return tuple(_join_texts(part for part in parts if part is not None)) or ("",)
 
 

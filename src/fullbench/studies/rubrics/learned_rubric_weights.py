@@ -136,8 +136,8 @@ def learn_weights(
     weights = _fit_weights(train)
     if not weights.any():
         raise InputError(
-            "no criterion goes with what people marked higher, so nothing can be learned; propose others, or look at "
-            "how the judge marks them"
+            "no criterion agrees with people's marks, so nothing can be learned; propose other criteria, or check how "
+            "the judge marks them"
         )
     weights = np.where(weights < _NOTHING * weights.max(), 0.0, weights)
     weights = weights / weights.sum()

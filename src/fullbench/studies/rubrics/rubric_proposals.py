@@ -43,7 +43,7 @@ def select_examples(examples: Sequence[MarkedExample], most: int = EXAMPLES) -> 
 def proposal_request(examples: Sequence[MarkedExample], count: int) -> Item:
     """Return the item that asks a model for `count` criteria, with examples."""
     if not examples:
-        raise InputError("a rubric is proposed from examples; no response to any of the items is there")
+        raise InputError("a rubric is proposed from examples, but none of the items has a response")
     shown_examples = select_examples(examples)
     texts = []
     for item, response, mark in shown_examples:
@@ -79,9 +79,7 @@ def points_in(text: str, who: str) -> list[Criterion]:
             before = sum(entry["name"].partition(" (")[0] == name for entry in criteria)
             criteria.append({"name": f"{name} ({before + 1})" if before else name, "asks": match["asks"].strip()})
     if not criteria:
-        raise InputError(
-            f"{who} proposed no point that can be read (a name, a colon, a statement); found {text[:80]!r}"
-        )
+        raise InputError(f"{who} proposed no readable criterion (a name, a colon, a statement); found {text[:80]!r}")
     return list(parse_criteria(criteria))
 
 
@@ -125,9 +123,9 @@ def confirm_rubric(path: Path, by: str, *, leave_out: Sequence[str] = ()) -> lis
         raise InputError(f"there is no criterion {unknown[0]!r} to leave out; there are: {', '.join(names)}", path=path)
     accepted_criteria = [criterion for criterion in criteria if criterion.name not in leave_out]
     if not accepted_criteria:
-        raise InputError("every criterion is left out: nothing would be confirmed", path=path)
+        raise InputError("all criteria are left out, so nothing would be confirmed; keep at least one", path=path)
     if not by.strip():
-        raise InputError("who confirms? Give --by NAME")
+        raise InputError("No name given. Add --by NAME, the person who confirms")
     confirmation = {"by": by, "at": time.strftime("%Y-%m-%d", time.gmtime()), "digest": words_digest(accepted_criteria)}
     write_rubric(
         path, accepted_criteria, proposer=str(table.get("proposed", "")), confirmation=confirmation,

@@ -140,10 +140,10 @@ def _readable_ledger(ledger: Ledger | str | Path) -> Iterator[Ledger | None]:
     if isinstance(ledger, Ledger):
         yield ledger
         return
-    with ExitStack() as opened:
+    with ExitStack() as contexts:
         book = None
         with suppress(LedgerError):  # there is none yet, or the run itself will say what is wrong with it
-            book = opened.enter_context(Ledger(ledger, read_only=True))
+            book = contexts.enter_context(Ledger(ledger, read_only=True))
         yield book
 
 
@@ -153,14 +153,14 @@ def declare_view(ledger: Ledger, view: View) -> None:
     A rubric of the items' own criteria grows with the items that are judged.
     """
     settings = view.settings
-    known = ledger.settings_behind("judge", view.name) if isinstance(view, Rubric) else None
-    if known is not None:
-        if change := _change_of_rubric(known, settings):
+    stored_settings = ledger.settings_behind("judge", view.name) if isinstance(view, Rubric) else None
+    if stored_settings is not None:
+        if change := _change_of_rubric(stored_settings, settings):
             raise InputError(
                 f"{ledger.place}: {view.name} is in this ledger already, and {change}. Give the rubric another name "
                 "(the name of its file or table), or use another ledger"
             )
-        items = {**known.get("items", {}), **settings.get("items", {})}
+        items = {**stored_settings.get("items", {}), **settings.get("items", {})}
         settings = {**settings, **({"items": items} if items else {})}
     ledger.declare("judge", view.name, settings)
 
@@ -237,7 +237,7 @@ def _load_criteria(
     if "criteria" in table:
         return parse_criteria(table["criteria"]), {}
     if not item_criteria:
-        raise InputError("no item has a column 'rubric'; name a file or criteria, or give the items theirs")
+        raise InputError("no item has a column 'rubric'; give a file or criteria, or add the column")
     return item_criteria, {}
 
 
@@ -248,7 +248,7 @@ def judge_with_criteria(judge: Judge, spec: str, criteria: Sequence[Criterion], 
 
     if not isinstance(judge, PromptedJudge):
         if calls == ONE and len(criteria) > 1:
-            raise InputError(f"{spec!r} is not a model that takes prompts; use calls = {EACH!r}, or name a model")
+            raise InputError(f"{spec!r} is not a model that takes prompts; use calls = {EACH!r}, or use a model")
         return judge
     words = {line.name: line.words for line in criteria if line.asks}
     judge = replace(judge, criteria={**judge.criteria, **words})

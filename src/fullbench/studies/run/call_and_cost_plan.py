@@ -210,8 +210,8 @@ def priced_budget(limit: float, models: Sequence[Model], *, spent_dollars: float
     for model in models:
         if model.price is None:
             raise InputError(
-                f"no price is known for {model.name!r}, so a budget cannot be kept: give its price in dollars per "
-                "million tokens (?price_in=..&price_out=..), or leave out the budget"
+                f"no price is known for {model.name!r}, so the budget cannot be checked: give its price in dollars "
+                f"per million tokens (?price_in=..&price_out=..), or leave out the budget"
             )
     return Budget(limit, before=spent_dollars)
 

@@ -25,7 +25,7 @@ MOST_TRIALS = 1_000_000
 def refuse_excessive_trials(trials: int) -> None:
     """Refuse more than 1,000,000 trials, which is surely a typo."""
     if trials > MOST_TRIALS:
-        raise InputError(f"trials are {MOST_TRIALS:,} at the most; found {trials:,}")
+        raise InputError(f"at most {MOST_TRIALS:,} trials are possible; found {trials:,}")
 
 
 def cases_for(judge: Judge, cases: Iterable[Case], benchmark: Benchmark | None) -> Iterator[Case]:

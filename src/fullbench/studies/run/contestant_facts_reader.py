@@ -20,7 +20,7 @@ def read_contestant_facts(path: Path) -> dict[str, dict[str, Cell]]:
         if not name:
             column_names = ", ".join(map(str, row))
             raise InputError(
-                f"a row names its contestant in the column '{_NAME}'; found {column_names}", path=path, line=line
+                f"a row needs its contestant in the column '{_NAME}'; found {column_names}", path=path, line=line
             )
         if name in facts:
             raise InputError(f"{name!r} has a second row; leave one out", path=path, line=line)

@@ -98,7 +98,7 @@ class StudyRun(BaseRun):
         self._build_contestants()
         if not self.judges and not requested_study.rubrics and not (study.verdicts or study.labels or inputs):
             raise InputError(
-                'A study names at least one judge, such as judges = ["openai:gpt-4o"], or a file of verdicts that '
+                'A study needs at least one judge, such as judges = ["openai:gpt-4o"], or a file of verdicts that '
                 "exist already (verdicts).",
                 path=study.path,
             )
@@ -129,6 +129,10 @@ class StudyRun(BaseRun):
             refuse_differences(self.study, self.benchmark, options)
             style_message = judge_contestant_and_benchmark_specs.default_style_message(self.benchmark, self.specs)
             self.messages += [style_message] if style_message else []
+            sample_message = judge_contestant_and_benchmark_specs.bundled_sample_message(
+                self.study.benchmark or "", self.study.data
+            )
+            self.messages += [sample_message] if sample_message else []
             self.messages += protocol_messages(self.study, self.benchmark, options)
             if self.benchmark.judges is not None:
                 self.judges = self.judges or list(self.benchmark.judges())

@@ -57,9 +57,8 @@ def _refuse_missing_captions(items: Sequence[Item], judges: Sequence[Judge]) -> 
         raise InputError(
             f"none of the {len(items_with_pictures):,} items with pictures has a caption for each, and "
             f"{', '.join(readers[:3])} "
-            "reads captions in place of pictures: add captions to the items, or let the judge look "
-            "(prompt_style=with-picture or "
-            "picture_mode=image in its spec)"
+            "reads captions in place of pictures: add captions to the items, or send the pictures "
+            "(prompt_style=with-picture or picture_mode=image in its spec)"
         )
 
 

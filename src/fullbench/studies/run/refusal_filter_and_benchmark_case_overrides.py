@@ -123,7 +123,7 @@ def apply_case_overrides(cases: Iterable[Case], study: CaseOverrides, orders: Or
         if "criteria" not in study.keys_in_file:
             yield case
         elif case.criterion != "overall":
-            raise InputError(f"the benchmark has a criterion {case.criterion!r} of its own: leave out 'criteria'")
+            raise InputError(f"the benchmark has its own criterion {case.criterion!r}: leave out 'criteria'")
         else:
             for requested_criterion in study.criteria:
                 for criterion, items in criteria_of_items(requested_criterion, [case.item]):

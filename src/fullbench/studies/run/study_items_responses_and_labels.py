@@ -13,11 +13,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fullbench.core.ballot import ballot as ballot_of
-from fullbench.core.benchmark import Benchmark
+from fullbench.core.benchmark import Benchmark, LoadedData
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case
 from fullbench.core.item import Item
-from fullbench.core.reproduced_numbers_and_loaded_data import LoadedData
 from fullbench.core.response import Response
 from fullbench.core.table import Table
 from fullbench.core.translatable_note import Note
@@ -161,10 +160,10 @@ def add_imported_verdicts(inputs: StudyInputs, verdicts: Iterable[Verdict]) -> N
     responses = {(answer.item, answer.contestant, answer.sample): answer for answer in inputs.input_responses}
     cases: dict[str, Case] = {}
     for verdict in verdicts:
-        shown = [responses.get((verdict.item, *key)) for key in verdict.shown_responses]
-        known = tuple(response for response in shown if response is not None)
-        if verdict.item in items and len(known) == len(shown) and verdict.judge != PEOPLE:
-            case = Case(items[verdict.item], known, ballot_of(verdict.ballot), verdict.criterion)
+        shown_responses = [responses.get((verdict.item, *key)) for key in verdict.shown_responses]
+        known_responses = tuple(response for response in shown_responses if response is not None)
+        if verdict.item in items and len(known_responses) == len(shown_responses) and verdict.judge != PEOPLE:
+            case = Case(items[verdict.item], known_responses, ballot_of(verdict.ballot), verdict.criterion)
             verdict = replace(verdict, case=cases.setdefault(case.key, case).key)  # noqa: PLW2901
         inputs.labels.append(verdict)
     inputs.cases += cases.values()
@@ -174,7 +173,7 @@ def add_imported_verdicts(inputs: StudyInputs, verdicts: Iterable[Verdict]) -> N
 def _load_items(study: Study, benchmark: Benchmark | None) -> Iterator[Item]:
     if benchmark is not None:
         if study.question is not None:
-            raise InputError("a benchmark brings its own questions: leave out the question", path=study.path)
+            raise InputError("a benchmark has its own questions: leave out the question", path=study.path)
         yield from benchmark.items(study.data)
     elif study.items is not None:
         yield from read_items(study.items, question=study.question)

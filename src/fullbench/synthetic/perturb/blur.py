@@ -24,7 +24,7 @@ def disk_kernel(radius: float) -> Kernel:
     ((3, 3), 1.0)
     """
     if not 0 < radius <= 200:
-        raise InputError(f"the radius of a blur lies between 0 and 200 pixels; found {radius}")
+        raise InputError(f"the radius of a blur is between 0 and 200 pixels; found {radius}")
     reach = math.ceil(radius)
     fine_axis = (np.arange((2 * reach + 1) * _FINE) + 0.5) / _FINE - reach - 0.5
     inside = (fine_axis[:, None] ** 2 + fine_axis[None, :] ** 2 <= radius**2).astype(float)
@@ -40,7 +40,7 @@ def line_kernel(length: float, angle: float) -> Kernel:
     [0.33, 0.33, 0.33]
     """
     if not 0 < length <= 400:
-        raise InputError(f"the length of a movement lies between 0 and 400 pixels; found {length}")
+        raise InputError(f"the length of a movement is between 0 and 400 pixels; found {length}")
     reach = math.ceil(length / 2)
     steps = max(2, math.ceil(length * 50))
     along = ((np.arange(steps) + 0.5) / steps - 0.5) * length

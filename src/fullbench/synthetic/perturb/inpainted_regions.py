@@ -26,7 +26,9 @@ class Region:
 
     def __post_init__(self) -> None:
         if not (0 <= self.left < self.right <= 1 and 0 <= self.top < self.bottom <= 1):
-            raise InputError(f"a region lies between 0 and 1, left before right and top before bottom; found {self}")
+            raise InputError(
+                f"a region is given by shares from 0 to 1, left before right and top before bottom; found {self}"
+            )
 
     @property
     def text(self) -> str:

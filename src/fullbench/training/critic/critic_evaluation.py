@@ -63,7 +63,7 @@ def held_out_answers(scored_answers: Sequence[ScoredAnswer]) -> list[ScoredAnswe
     """Return the answers that were not used for training."""
     answers = [answer for answer in scored_answers if answer.split != "train"]
     if not answers:
-        raise InputError("every scored answer was trained on: none is left to try the critic on")
+        raise InputError("all scored answers were used for training, so none is left to evaluate the critic")
     return answers
 
 

@@ -46,7 +46,7 @@ class Critic:
             asking = PromptSettings(**values.pop("asking"))
             critic = cls(asking=asking, **values)
         except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"this is not the description of a critic ({error!r})", path=file) from error
+            raise InputError(f"this does not describe a critic ({error!r})", path=file) from error
         if critic.kind not in get_args(Kind):
             raise InputError(f"unknown kind {critic.kind!r}; known: {', '.join(get_args(Kind))}", path=file)
         return critic

@@ -55,7 +55,7 @@ class Training:
     def run(self) -> bool:
         """Train and write the folder; return False if stopped before the end. A finished folder is left unchanged."""
         if not self.training_answers:
-            raise InputError("nothing is left to train on; give more scores, or hold back less with --share")
+            raise InputError("nothing is left for training; give more scores, or hold out less with --share")
         if (self.out / "critic.json").exists():
             self.run_folder.claim(self._run_settings())
             self.say(f"The critic in {self.out} is trained already.")
@@ -122,7 +122,7 @@ class Training:
 
         half = check_machine(self.settings, self.device)
         if not self.base:
-            raise InputError("a critic of this kind begins with a model: give --base FOLDER or HUB_NAME")
+            raise InputError("this kind of critic needs a base model: add --base FOLDER or HUB_NAME")
         processes = Processes.join(self.device)
         trainee = base_model(self.base, self.settings, processes.device, chat_template=self.chat_template)
         encoder = Encoder(trainee.tokenizer, self.asking, self.settings.source, self.settings.target)

@@ -32,7 +32,7 @@ def resume_checkpoint(
         return None
     checkpoint: dict[str, Any] = torch.load(state, map_location="cpu", weights_only=True)
     if checkpoint["identity"] != identity:
-        raise InputError("the checkpoint is of another run; name another folder, or delete it", path=state)
+        raise InputError("the checkpoint belongs to another run; choose another folder, or delete it", path=state)
     copy_into(weights, checkpoint["network"])
     optimizer.load_state_dict(checkpoint["optimizer"])
     return checkpoint

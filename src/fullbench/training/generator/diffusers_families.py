@@ -285,7 +285,7 @@ def family_of(pipeline: Any) -> type[TunablePipeline]:
     kind = type(pipeline).__name__
     family = FAMILIES.get(kind)
     if family is None:
-        raise InputError(f"tuned are pipelines of the kinds {', '.join(FAMILIES)}; {kind} is of another kind")
+        raise InputError(f"{kind} cannot be tuned; supported pipelines: {', '.join(FAMILIES)}")
     missing_parts = [name for name in family.needs if getattr(pipeline, name, None) is None]
     if missing_parts:
         raise InputError(f"the pipeline lacks what tuning needs: {', '.join(missing_parts)}; fetch the folder again")
@@ -294,6 +294,6 @@ def family_of(pipeline: Any) -> type[TunablePipeline]:
         if prediction_type not in {"epsilon", "v_prediction"} or not hasattr(pipeline.scheduler, "alphas_cumprod"):
             name = type(pipeline.scheduler).__name__
             raise InputError(
-                f"networks that foretell noise or velocity are tuned; {name} is made for {prediction_type!r}"
+                f"only networks that predict noise or velocity can be tuned; {name} predicts {prediction_type!r}"
             )
     return family

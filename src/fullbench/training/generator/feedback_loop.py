@@ -82,7 +82,7 @@ def split_prompts(items: Sequence[Item], share: float = 0.2) -> tuple[list[Item]
     training_items = [item for item, is_held_out in zip(items, held_out_flags, strict=True) if not is_held_out]
     comparison_items = [item for item, is_held_out in zip(items, held_out_flags, strict=True) if is_held_out]
     if not training_items or not comparison_items:
-        raise InputError(f"{len(items)} prompts are too few to hold some out; name others with --held-out")
+        raise InputError(f"{len(items)} prompts are too few to hold some out; add test prompts with --held-out")
     return training_items, comparison_items
 
 
@@ -116,7 +116,7 @@ def tune_generator(
         judge_contestant_and_benchmark_specs.judge_from_spec(job.judge),
     )
     if not draws_pictures(model):
-        raise InputError(f"{job.generator!r} answers in words. Give --generator diffusers:FOLDER.")
+        raise InputError(f"{job.generator!r} answers with text. Give --generator diffusers:FOLDER.")
     caller = LedgerCaller(CallContext(ledger, engine, None, budget, stop, quiet), tuning_result)
     tuning_run = _TuningRun(job, settings, caller, model, judge, make_trainee(model, job.lora), step)
     tuning_result.spec = _tune_by_policy(tuning_run) if settings.way == "ddpo" else _tune_by_choices(tuning_run)

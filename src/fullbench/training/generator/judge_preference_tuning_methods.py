@@ -95,12 +95,12 @@ class TuningSettings:
 
     def __post_init__(self) -> None:
         if self.way not in get_args(TuningMethod):
-            raise InputError(f"unknown way {self.way!r} to tune; known: {', '.join(get_args(TuningMethod))}")
+            raise InputError(f"unknown method {self.way!r}; known: {', '.join(get_args(TuningMethod))}")
         for name in ("beta", "lr", "batch", "epochs", "clip", "rounds", "round_prompts", "within"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} must be above 0; found {getattr(self, name)}")
         if not 0 <= self.mean < 1:
-            raise InputError(f"mean lies from 0 to below 1; found {self.mean}")
+            raise InputError(f"mean is at least 0 and below 1; found {self.mean}")
         if self.steps is not None and self.steps < 1:
             raise InputError(f"steps is 1 or more; found {self.steps}")
 
@@ -178,9 +178,9 @@ def tune_weights(
         say: Gets each step.
     """
     if not len(feedback):
-        raise InputError("the judge preferred no picture to another, so that there is nothing to learn")
+        raise InputError("the judge preferred no picture to another, so there is nothing to learn")
     if settings.way == "dpo" and feedback.worse is None:
-        raise InputError("dpo learns from pairs, and no picture that lost was given")
+        raise InputError("dpo learns from pairs, but no losing picture was given")
     run = _Run(generator, base, feedback, settings)
     run.resume(state)
     generator.trained_network.train()
@@ -260,7 +260,7 @@ class _Run:
                 torch.cuda.empty_cache()
                 if self.at_once == 1:
                     raise InputError(
-                        "the device has too little memory to learn from one picture; use --lora, or draw smaller ones"
+                        "the device has too little memory to train on one picture; use --lora, or smaller pictures"
                     ) from error
                 half = self.at_once // 2
                 sys.stderr.write(

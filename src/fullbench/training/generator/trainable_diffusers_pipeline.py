@@ -85,7 +85,7 @@ class PipelineTrainee:
         """Return the pictures as latents: the mean of the autoencoder's distribution."""
         rows = [self.tunable.latents(pixels_of(picture)[None])[0].cpu() for picture in pictures]
         if len({row.shape for row in rows}) > 1:
-            raise InputError("the pictures have different sizes; draw them all in one (?size=WIDTHxHEIGHT)")
+            raise InputError("the pictures have different sizes; draw them all in one size (?size=WIDTHxHEIGHT)")
         return torch.stack(rows)
 
     def save(self, folder: Path) -> str:

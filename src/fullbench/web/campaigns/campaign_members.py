@@ -62,7 +62,7 @@ def assign_people(connection: Connection, campaign: Campaign, names: Sequence[st
         for row in connection.execute(select(users.c.id, users.c.name).where(users.c.name.in_(list(names))))
     }
     if missing := [name for name in names if name not in ids_by_name]:
-        raise InputError(f"there is no account {missing[0]!r}; make it first by an invitation")
+        raise InputError(f"there is no account {missing[0]!r}; create it first with an invitation")
     standing = "new" if campaign.qualifies else "qualified"
     fresh = [
         {"study": campaign.id, "person": ids_by_name[name], "standing": standing, "done": 0, "at": time.time()}

@@ -84,7 +84,12 @@ def test_packed_and_unpacked_files_are_the_same(folder):
         ("quality_pairs.csv", ",5,1,0", ",5,1,2", r"quality_pairs.csv:2: 'label' must be one of 0; found '2'"),
         ("bias_scores.csv", "1,nurse,young,1,", "1,nurse,young,7,", r"bias_scores.csv:\d: 'age' must be one of 0, 1"),
         ("bias_scores.csv", "Good.", "Fine.", r"bias_scores.csv:\d: .* must hold one of Extremely Poor"),
-        ("bias_vlm_scores.csv", "\n3,9", "\n4,9", "bias_vlm_scores.csv: the items are not those of bias_scores.csv"),
+        (
+            "bias_vlm_scores.csv",
+            "\n3,9",
+            "\n4,9",
+            "bias_vlm_scores.csv: the items differ from those of bias_scores.csv",
+        ),
         ("vlm_pairs.csv", "object,multi,number10,gpt-4o,a", "object,twice,number10,gpt-4o,a", "'mode' must be one of"),
         ("vlm_pairs.csv", "a,1,3", "a,maybe,3", r"vlm_pairs.csv:2: 'label' must be one of 0, 1; found 'maybe'"),
         ("pickapic_validation.csv", "0,0,2", "0,nobody,2", "'label' must be one of 0, 1, tie"),

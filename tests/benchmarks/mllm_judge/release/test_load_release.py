@@ -77,17 +77,17 @@ def test_every_native_file_is_read(release: Release):
     ("file", "words", "times"),
     [
         (files.COGVLM_FIRST, "jduge", 1095),
-        (files.COGVLM_FIRST, "glued", 1),
+        (files.COGVLM_FIRST, "run together", 1),
         (files.COGVLM, "second run", 1095),
         (files.SCORES, "score is a text", 149),
-        (files.SCORES, "rules nothing", 2),
+        (files.SCORES, "has no verdict", 2),
         (files.SCORES, "CR LF", 2987),
         ("Benchmark_Lite/pair_lite", "called 'human'", 344),
         (files.MARKED_PAIRS[2], "letters are small", 1),
         (files.MARKED_PAIRS[2], "compared with itself", 2),
-        (files.LLAVA, "more answers than there are", 103),
-        (files.LLAVA, "not legal", 1),
-        (files.HQ["score"], "glued", 49),
+        (files.LLAVA, "more answers than exist", 103),
+        (files.LLAVA, "not allowed", 1),
+        (files.HQ["score"], "run together", 49),
         (files.HQ["score"], "neither 0, 1 nor -1", 3),
         (files.HARD_RANKINGS, "is missing", 1),
         (files.JUDGES_CSV, "Gemini-2.5-Flash is -1", 310),
@@ -221,9 +221,7 @@ def test_a_whole_run_is_joined_by_item_and_names_and_turned(copy: Path):
     assert {cell.value["accuracy_with_tie"] for cell in mine} == {1.0}
     assert made["GPT-4V/pair/coco"].paper == 0.696
     assert (
-        release.oddities.counts[
-            "step3/Pair/new GPT-4V(ision)", "the judge is not named: taken from the name of the file"
-        ]
+        release.oddities.counts["step3/Pair/new GPT-4V(ision)", "the judge has no name: taken from the file name"]
         == 981
     )
 
@@ -234,7 +232,7 @@ def test_a_picture_is_what_its_bytes_say(copy: Path):
     release = Release.read(copy)
     found = assemble_record(release).items["score-100"]
     assert [picture.media_type for picture in found.pictures] == ["image/png"]
-    assert release.oddities.counts["image", "a picture called .jpg is image/png: taken for what it is"] == 1
+    assert release.oddities.counts["image", "a picture called .jpg is image/png: read by its content"] == 1
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3])

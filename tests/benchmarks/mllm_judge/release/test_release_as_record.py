@@ -148,7 +148,7 @@ def test_every_conflict_is_counted(release: Release, record: Record):
     assert record.judges
     said = [(file, done) for file, done in counts if "differs from an earlier file's, which is kept" in done]
     assert (files.HQ["pair"], "people's label differs from an earlier file's, which is kept") in said
-    assert counts[files.COGVLM, "the judge rules a second time on the same answer: kept as another trial"] == 49
+    assert counts[files.COGVLM, "the judge judged the same answer twice: stored as another trial"] == 49
 
 
 @pytest.mark.parametrize(

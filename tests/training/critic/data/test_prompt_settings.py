@@ -46,11 +46,11 @@ def test_the_model_is_asked_what_it_was_trained_on():
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ({"ballot": "score:1-5"}, "take the prompt style 'plain'"),
-        ({"reference": False}, "take the prompt style 'plain'"),
+        ({"ballot": "score:1-5"}, "use the prompt style 'plain'"),
+        ({"reference": False}, "use the prompt style 'plain'"),
         ({"prompt_style": "loud"}, "unknown prompt_style 'loud'"),
         ({"mode": "steps"}, "unknown mode 'steps'"),
-        ({"prompt_style": "plain", "ballot": "choice"}, "no bands are known"),
+        ({"prompt_style": "plain", "ballot": "choice"}, "no score bands are defined"),
         ({"language": "fr"}, "is en or zh; found 'fr'"),
     ],
 )

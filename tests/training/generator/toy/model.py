@@ -46,7 +46,7 @@ class SheetModel:
     def __post_init__(self) -> None:
         lacking = [name for name in FILES if not (self.folder / name).is_file()]
         if lacking:
-            raise InputError(f"the folder holds no toy generator: it lacks {', '.join(lacking)}", path=self.folder)
+            raise InputError(f"the folder contains no toy generator: it lacks {', '.join(lacking)}", path=self.folder)
 
     @cached_property
     def _weights(self) -> str:

@@ -84,7 +84,7 @@ def _read_bias_sheet(folder: Path) -> BiasSheet:
                     for model in SCORE_MODELS:
                         columns[model].append(Row(path, line, row).number(model))
                 elif place >= len(people) or people[place] != person:
-                    raise InputError("the people are not those of the other files", path=path, line=line)
+                    raise InputError("the people differ from those in the other files", path=path, line=line)
                 is_rated = scale == "number5" or place < OTHER_SCALE_ROWS
                 value = row.get(judge) if is_rated else None
                 text = None if value is None else str(value)

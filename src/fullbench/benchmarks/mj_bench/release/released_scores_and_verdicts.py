@@ -116,7 +116,7 @@ def _read_bias_sheet(folder: Path) -> BiasSheet:
                 columns[column.removesuffix("_raw")].append(score_of(row, column))
     if items[files[0]] != items[files[1]]:
         raise InputError(
-            f"the items are not those of {files[0]}, in the same order", path=release_file(folder, files[1])
+            f"the items differ from those of {files[0]}, or have another order", path=release_file(folder, files[1])
         )
     return BiasSheet(
         tuple(occupations),
@@ -205,7 +205,7 @@ def find_tables(source: Path) -> list[Path]:
         return [*find_tables(source.joinpath(*BENCHMARK)), *([people] if people.is_file() else [])]
     paths = [file for file in source.rglob("*") if file.name.endswith(SUFFIXES) and file.is_file()]
     if not paths:
-        raise InputError(f"the folder holds no table; known are {', '.join(SUFFIXES)}", path=source)
+        raise InputError(f"the folder contains no table; known types are {', '.join(SUFFIXES)}", path=source)
     # The repository has each pair twice: in one file per sub-category and in one file per source. The file of the
     # sub-category comes first, so that its rows count and the repetitions are skipped.
     return sorted(paths, key=lambda file: (file.parent, file.name != f"{file.parent.name}_test.json", file.name))

@@ -32,8 +32,8 @@ from fullbench.benchmarks.mj_bench.release.judge_and_category_names import (
 from fullbench.benchmarks.mj_bench.release.released_scores_and_verdicts import Pair, Release, ReleasedVerdict, Run, Vote
 from fullbench.benchmarks.mj_bench.reproduce import bias_tables, genai_bench_cells
 from fullbench.benchmarks.mj_bench.reproduce.percentage_cells_and_printed_numbers import metric_cell, share_cell
+from fullbench.core.benchmark import Reproduced, Reproduction
 from fullbench.core.built_in_table_columns import table_columns
-from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced, Reproduction
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined

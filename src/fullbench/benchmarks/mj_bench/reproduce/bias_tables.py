@@ -17,7 +17,7 @@ from fullbench.benchmarks.mj_bench.demographic_evenness import EVENNESS_METRICS
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import AXES, CLOSED_JUDGES, SCORE_MODELS
 from fullbench.benchmarks.mj_bench.release.released_scores_and_verdicts import BiasSheet, Scores
 from fullbench.benchmarks.mj_bench.reproduce.percentage_cells_and_printed_numbers import metric_cell
-from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced
+from fullbench.core.benchmark import Reproduced
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.preferences_from_scores import min_max
 from fullbench.stats.array_checks import Bools, Floats

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import fmean
 
 from fullbench.benchmarks.mj_bench.reproduce.percentage_cells_and_printed_numbers import printed_numbers, share_cell
-from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced
+from fullbench.core.benchmark import Reproduced
 from fullbench.files.release_rows import released_rows
 
 TASKS = ("image_generation", "image_edition", "video_generation")

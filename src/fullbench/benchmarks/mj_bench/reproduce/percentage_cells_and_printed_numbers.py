@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 
+from fullbench.core.benchmark import Reproduced
 from fullbench.core.estimate import Estimate
-from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced
 from fullbench.stats.intervals.share_intervals import wilson_interval
 
 

@@ -113,11 +113,11 @@ class Release:
         }
         if not any(rows.values()):
             file_examples = ", ".join(f"{file}.jsonl" for file in WHOLE_RUNS if file.startswith("Benchmark/"))
-            raise InputError(f"no file of the release is here, such as {file_examples}", path=places.root)
+            raise InputError(f"the folder contains no file of the release, such as {file_examples}", path=places.root)
         if not places.is_condensed:
             for file in WHOLE_RUNS:
                 if file not in present_runs:
-                    oddities.note(file, "the file is not here: what needs it is left out")
+                    oddities.note(file, "the file is missing: what needs it is left out")
         _compare_answers(rows, oddities)
         _compare_releases(rows, oddities)
         _count_unlabelled(rows, oddities)
@@ -139,7 +139,7 @@ class Release:
 def _read_lines(places: Places, file: str, suffix: str, oddities: Oddities) -> Iterator[Line]:
     path = places.find(file, suffix)
     if path is None and not places.is_condensed:
-        oddities.note(file, "the file is not here: what needs it is left out")
+        oddities.note(file, "the file is missing: what needs it is left out")
         return
     if path is None:
         raise InputError("the file is missing; the authors' repository has it", path=places.expected_path(file, suffix))
@@ -151,7 +151,7 @@ def _read_lines(places: Places, file: str, suffix: str, oddities: Oddities) -> I
         if error.line is not None:
             raise
         raise InputError(str(error).removeprefix(f"{path}: "), path=path, line=number + 1) from error
-    oddities.note(file, "the line ends with CR LF: read all the same", _windows_ends(path))
+    oddities.note(file, "the line ends with CR LF: read anyway", _windows_ends(path))
 
 
 def _windows_ends(path: Path) -> int:
@@ -232,9 +232,9 @@ def _compare_releases(rows: Mapping[str, Iterable[Row]], oddities: Oddities) -> 
         same = row.verdicts[0].verdict_text in later[row.number]
         oddities.note(
             row.file,
-            "the later release rules the same: counted there"
+            "the later release has the same verdict: counted there"
             if same
-            else "the later release rules otherwise: set aside",
+            else "the later release has another verdict: excluded",
         )
 
 
@@ -248,7 +248,7 @@ def _count_unlabelled(rows: Mapping[str, Iterable[Row]], oddities: Oddities) -> 
     for file in (COGVLM, LLAVA, *judge_files, HARD_RANKINGS, HARD_PAIRS):
         for row in rows[file]:
             if (row.item_id, frozenset(row.contestants)) not in labelled_keys[row.task]:
-                oddities.note(file, "no person ruled on these answers: the row enters no figure")
+                oddities.note(file, "no person judged these answers: the row is in no number")
 
 
 _CLONE_FOLDERS = ("Benchmark", "Benchmark_Lite", "raw_data", "Hard & HQ")
@@ -284,8 +284,8 @@ class Places:
             if any((root / mark).is_dir() for mark in _CLONE_FOLDERS):
                 return cls(folder, root, is_condensed=False)
         raise InputError(
-            "the folder holds no release: neither native/, nor a clone's Dataset/ with one of "
-            f"{', '.join(_CLONE_FOLDERS)}, nor items.jsonl of one's own",
+            "the folder contains no release: no native/, no Dataset/ of a clone with one of "
+            f"{', '.join(_CLONE_FOLDERS)}, and no items.jsonl of your own",
             path=folder,
         )
 

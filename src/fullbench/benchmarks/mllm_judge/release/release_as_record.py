@@ -78,7 +78,7 @@ class _Assembly:
         inside = str(path.relative_to(self.release.folder))
         picture = read_picture(self.release.folder, inside, path=Path(row.file), line=row.line)
         if picture.media_type != "image/jpeg" and path.suffix == ".jpg":
-            self.oddities.note("image", f"a picture called .jpg is {picture.media_type}: taken for what it is")
+            self.oddities.note("image", f"a picture called .jpg is {picture.media_type}: read by its content")
         return picture
 
     def _case(self, item: str, contestants: tuple[str, ...], task: Task) -> Case:
@@ -119,11 +119,11 @@ class _Assembly:
                 if named_marks in earlier
                 else "other than before: kept too"
             )
-            self.oddities.note(file, f"the judge's ruling is {words}")
+            self.oddities.note(file, f"the judge's verdict is {words}")
             if named_marks in earlier:
                 return None
         elif earlier:
-            self.oddities.note(file, "the judge rules a second time on the same answer: kept as another trial")
+            self.oddities.note(file, "the judge judged the same answer twice: stored as another trial")
         earlier.append(named_marks)
         return len(earlier) - 1
 
@@ -159,7 +159,7 @@ def _read_pictures(folder: Path, oddities: Oddities) -> dict[tuple[str, int], Pi
         name = str(line["file"])
         picture = read_picture(folder, f"{index.parent.name}/{name}", path=index, line=number)
         if picture.media_type != "image/jpeg" and name.endswith(".jpg"):
-            line.note(f"a picture called .jpg is {picture.media_type}: taken for what it is")
+            line.note(f"a picture called .jpg is {picture.media_type}: read by its content")
         pictures[str(line["task"]), line.integer("id")] = picture
     return pictures
 

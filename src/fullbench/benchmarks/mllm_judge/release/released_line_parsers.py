@@ -106,9 +106,9 @@ def _parse_label(line: Line, task: Task, value: Any, n: int) -> str:
         expected_label = {"score": "1 to 5 (0 for none)", "pair": "A, B or C", "batch": "letters of A to D"}[task]
         raise line.error(f"the label must be {expected_label}; found {value!r}")
     if task == "batch" and len(label) > n and parse_marks(task, label, n) is not None:
-        line.note("the label ranks more answers than there are: surplus letters left out where verdicts are compared")
+        line.note("the label ranks more answers than exist: extra letters are ignored if verdicts are compared")
     elif parse_marks(task, label, n) is None:
-        line.note("the label rules nothing (0, empty, incomplete or repeating): no verdict of people")
+        line.note("the label has no verdict (0, empty, incomplete or repeated): no verdict of people")
     return label
 
 
@@ -150,7 +150,7 @@ def read_two_judges(line: Line, task: Task, n: int) -> Iterator[ReleasedVerdict]
         if key in line.values:
             yield _parse_result(line, line.inner(key), task, n)
         else:
-            line.note(f"one judge's ruling ({key!r}) is missing: the other one is used")
+            line.note(f"one judge's verdict ({key!r}) is missing: the other one is used")
     if any(key in line.values for key in HUMAN_KEYS):
         line.note("the row holds a label, which no other row of this file does: used")
         yield from read_people_label(line, task, n)
@@ -160,23 +160,23 @@ def _parse_result(line: Line, result: Line, task: Task, n: int) -> ReleasedVerdi
     text_key = "oral" if "oral" in result.values else "analysis"
     text = _optional_text(result, text_key)
     if text_key == "oral":
-        line.note("the ruling of a second run: the words are called 'oral', read like 'analysis'")
+        line.note("the verdict of a second run: its text is called 'oral', read like 'analysis'")
     judge_key = "jduge" if "jduge" in result.values else "judge"
     if judge_key == "jduge":
-        line.note("the ruling is called 'jduge': read like 'judge'")
+        line.note("the verdict is called 'jduge': read like 'judge'")
     verdict_text = str(result.values.get(judge_key, "")).strip()
     if verdict_text and task == "score" and isinstance(result.values[judge_key], str):
         line.note("the judge's score is a text: read as a number")
     if not verdict_text:
         verdict_text = read_verdict_text(text, task, n)
-        line.note("the ruling is in the judge's words alone: read from them")
+        line.note("the verdict is only in the judge's text: read from it")
     elif task == "score" and len(verdict_text) > 1:
         verdict_text = read_verdict_text(text, task, n)
-        line.note("the digits of several numbers are glued together: the ruling was read from the judge's words")
+        line.note("the digits of several numbers run together: the verdict was read from the judge's text")
     elif task == "batch" and len(verdict_text) > n:
-        line.note("the ruling ranks more answers than there are: surplus letters left out where verdicts are compared")
+        line.note("the verdict ranks more answers than exist: extra letters are ignored if verdicts are compared")
     if parse_marks(task, verdict_text, n) is None:
-        line.note("the ruling is not legal: the verdict is 'unreadable'")
+        line.note("the verdict is not allowed on the ballot: it is 'unreadable'")
     raw_verdict_text = str(result.values.get(judge_key, "")).strip()
     return ReleasedVerdict(
         _judge_name(result), verdict_text, text, is_second_run=text_key == "oral", raw_verdict_text=raw_verdict_text
@@ -191,7 +191,7 @@ def read_verdict_text(text: str, task: Task, n: int) -> str:
 
 def _judge_name(line: Line) -> str:
     if "name" not in line.values and (keys := [key for word, key in _FILES.items() if word in line.file]):
-        line.note("the judge is not named: taken from the name of the file")
+        line.note("the judge has no name: taken from the file name")
         return JUDGES[keys[0]]
     name = str(line["name"])
     if name not in JUDGES and name.lower() in JUDGES:
@@ -229,7 +229,7 @@ def parse_row(line: Line, task: Task, read_verdicts: VerdictReader) -> Row:
     names = [name for name, _ in answer_pairs]
     for place, name in enumerate(names):
         if name in names[:place]:
-            line.note("a model is compared with itself: its second answer is named apart")
+            line.note("a model is compared with itself: its second answer gets another name")
             names[place] = f"{name}#2"
     dataset = known_dataset(line)
     number = line.integer({"score": "score_id", "pair": "pair_id", "batch": "id"}[task])
@@ -273,7 +273,7 @@ def _read_answers(line: Line, task: Task) -> Iterator[tuple[str, str]]:
         nested = isinstance(line["answer"], dict)
         source = line.inner("answer") if nested else line
         if nested:
-            line.note("name and answer stand one level deeper: read all the same")
+            line.note("name and answer are one level deeper: read anyway")
         yield str(source["name"]), str(source["answer"])
         return
     if task == "pair":

@@ -33,8 +33,8 @@ from fullbench.benchmarks.mllm_judge.reproduce.metrics import (
 )
 from fullbench.benchmarks.mllm_judge.source_datasets import DATASETS, FIRST_TEN
 from fullbench.core.ballot import LETTERS
+from fullbench.core.benchmark import Reproduced, Reproduction
 from fullbench.core.estimate import Estimate
-from fullbench.core.reproduced_numbers_and_loaded_data import Reproduced, Reproduction
 from fullbench.core.verdict import PEOPLE
 from fullbench.stats.agreement.per_item_ranking_agreement import edit_distance
 

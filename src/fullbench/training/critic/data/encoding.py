@@ -93,7 +93,7 @@ class Encoder:
                 return shorter_case, ids
         raise InputError(
             f"the prompt of item {case.item.id!r} has {len(ids)} tokens even without the answer, and the window is "
-            f"{self.source}; raise --source, or take a shorter wording"
+            f"{self.source}; raise --source, or use a shorter template"
         )
 
     def _prompt_ids(self, case: Case) -> list[int]:

@@ -44,12 +44,10 @@ class PromptSettings:
         scale_of(self.ballot)
         if self.prompt_style == "critic" and self.ballot != SCALE.spec:
             raise InputError(
-                f"the prompt style 'critic' scores on {SCALE.spec}; found {self.ballot}; take the prompt style 'plain'"
+                f"the prompt style 'critic' scores on {SCALE.spec}; found {self.ballot}; use the prompt style 'plain'"
             )
         if self.prompt_style == "critic" and not self.reference:
-            raise InputError(
-                "the prompt style 'critic' shows the reference; take the prompt style 'plain' to go without"
-            )
+            raise InputError("the prompt style 'critic' shows the reference; use the prompt style 'plain' without it")
 
     @property
     def scale(self) -> Score:

@@ -119,7 +119,7 @@ def _select_labels(record: Record, spec: str, people: str, criteria: Collection[
         ballots = Counter(verdict.ballot for verdict in people_verdicts)
         ballots_text = ", ".join(f"{count} on {name}" for name, count in ballots.most_common()) or "none"
         raise InputError(
-            f"no answer has a score of {people!r} on the ballot {spec}; found {ballots_text}; say --ballot"
+            f"no answer has a score of {people!r} on the ballot {spec}; found {ballots_text}; add --ballot"
         )
     return labels
 
@@ -137,7 +137,7 @@ def _report_missing(record: Record, missing: Sequence[Verdict], total: int, say:
         f"{first.contestants[0]!r} on item {first.item!r}, by {first.criterion!r}, whose {what} is missing"
     )
     if len(missing) == total:
-        raise InputError(f"{sentence}; add the {what}s, or name the criteria to learn from with --criterion")
+        raise InputError(f"{sentence}; add the {what}s, or choose the criteria to learn from with --criterion")
     say(f"Left out: {sentence}.")
 
 
@@ -167,15 +167,14 @@ def _build_example(
 def _check_examples(examples: Sequence[ScoredAnswer], asking: PromptSettings) -> None:
     if asking.mode == "analyze" and (reasonless_count := sum(not example.reason for example in examples)):
         raise InputError(
-            f"{reasonless_count} of {len(examples)} scores have no reason in 'text', which the mode 'analyze' "
-            "learns to write; "
-            "take the mode 'direct'"
+            f"{reasonless_count} of {len(examples)} scores have no reason in 'text', which the mode 'analyze' learns "
+            f"to write; use the mode 'direct'"
         )
     for example in examples:
         if asking.reference and not example.case.item.reference:
             raise InputError(
-                f"item {example.case.item.id!r} has no reference, which the critic would be shown; "
-                "say --prompt-style plain --no-reference"
+                f"item {example.case.item.id!r} has no reference, which the prompt needs; add --prompt-style plain "
+                f"--no-reference"
             )
         if example.case.responses[0].pictures:
-            raise InputError(f"the answer to item {example.case.item.id!r} is a picture; a critic reads words")
+            raise InputError(f"the answer to item {example.case.item.id!r} is a picture, but a critic reads only text")

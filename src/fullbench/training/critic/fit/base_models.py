@@ -42,7 +42,7 @@ def check_machine(settings: Settings, device: str) -> bool:
     may_use_gpu = device == "auto" or device.startswith("cuda")
     has_bfloat16 = may_use_gpu and torch.cuda.is_available() and torch.cuda.is_bf16_supported()
     if settings.precision == "bfloat16" and not has_bfloat16:
-        raise InputError("bfloat16 needs a GPU that has it, and none was found; say --precision float32")
+        raise InputError("bfloat16 needs a GPU with bfloat16, and none was found; use --precision float32")
     return has_bfloat16 and settings.precision != "float32"
 
 
@@ -59,7 +59,7 @@ def base_model(source: str, settings: Settings, device: str, *, chat_template: s
         tokenizer.chat_template = chat_template
     if not getattr(tokenizer, "chat_template", None):
         raise InputError(
-            f"the base model {source!r} has no chat template; take an instruct model, or give --chat-template FILE"
+            f"the base model {source!r} has no chat template; use an instruct model, or add --chat-template FILE"
         )
     window = context_window(model)
     if window is not None and settings.source >= window:
@@ -69,7 +69,7 @@ def base_model(source: str, settings: Settings, device: str, *, chat_template: s
         )
     if settings.kind == "scalar":
         if not hasattr(model, "score"):
-            raise InputError(f"the base model {source!r} is not one that reads from left to right; take a decoder")
+            raise InputError(f"the base model {source!r} is not a causal language model; use a decoder model")
         model.config.get_text_config().pad_token_id = padding_token(tokenizer)
     if settings.save_memory:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})

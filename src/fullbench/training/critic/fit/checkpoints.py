@@ -36,7 +36,7 @@ class RunFolder:
             )
             if differing_keys:
                 raise InputError(
-                    f"another run is kept here ({', '.join(differing_keys)} differ); give another --out, or "
+                    f"this folder has another run ({', '.join(differing_keys)} differ); give another --out, or "
                     "remove this folder",
                     path=self.folder,
                 )

@@ -263,7 +263,7 @@ def _tasks_of_material(campaign: Campaign, material: Material) -> tuple[Tasks, O
     kind = campaign.kind
     if kind.name == "agree":
         if material.ledger is None:
-            raise InputError("an agree study shows judges' verdicts: name the ledger that holds them")
+            raise InputError("a campaign of kind agree shows judges' verdicts: give their ledger (--ledger)")
         record = material.ledger.record(material.judges or None, study=_ledger_study(material))
         verdicts, votes, bare = task_inputs.select_reviewed_verdicts(record, material.judges, campaign.rules.criterion)
         readable_verdicts = [verdict for verdict in verdicts if verdict.marks is not None]
@@ -277,7 +277,9 @@ def _tasks_of_material(campaign: Campaign, material: Material) -> tuple[Tasks, O
         return tasks, OmittedCounts(votes=votes, bare=bare, other_criteria=other_criteria_count, unusable=unusable)
     if kind.name == "rewrite":
         if material.queue is None:
-            raise InputError("a rewrite study needs the queue that `fullbench compose rewrite` wrote")
+            raise InputError(
+                "a campaign of kind rewrite needs the queue that `fullbench compose rewrite` wrote (--queue)"
+            )
         items_by_id = {} if material.items is None else {item.id: item for item in read_items(material.items)}
         return list(task_inputs.rewrite_tasks(material.queue, items_by_id)), OmittedCounts()
     every = _load_items(material)
@@ -298,7 +300,7 @@ def _tasks_of_material(campaign: Campaign, material: Material) -> tuple[Tasks, O
 
 def _pending_tasks(tasks: Tasks, campaign: Campaign, material: Material) -> Iterator[Content]:
     if material.ledger is None:
-        raise InputError("cases that a cascade leaves to people are in its ledger: name the ledger")
+        raise InputError("cases that a cascade leaves to people are in its ledger: give it (--ledger)")
     places = ledger_verdicts_with_panels.cases_left_to_people(
         material.ledger, material.pending, study=_ledger_study(material)
     )
@@ -324,7 +326,7 @@ def _load_items(material: Material) -> list[Item]:
     if material.items is not None:
         return list(read_items(material.items))
     if material.ledger is None:
-        raise InputError("a study is made of items: name a file of them, or a ledger")
+        raise InputError("a campaign needs items: give a file (--items) or a ledger (--ledger)")
     return [item for item in _ledger_items(material) if REQUEST not in item.tags]
 
 
@@ -360,8 +362,8 @@ def store_pictures(
     for picture in {picture.digest: picture for picture in pictures}.values():
         if user is None:
             raise InputError(
-                "pictures are kept in an organiser's name, and nobody has an organiser's account yet: start "
-                "`fullbench serve`, open the link that it prints, then repeat this"
+                "pictures need a lead's account, and there is none yet. Start `fullbench serve`, open the link that "
+                "it prints, then run this again"
             )
         if picture.digest in checked_pictures:
             picture_checks_storage_and_serving.record_upload(connection, user, checked_pictures[picture.digest])

@@ -318,7 +318,7 @@ def texts_option(kind: str, texts: Sequence[str], *, own_pictures: bool) -> dict
         raise InputError(
             key("people bring pictures of their own where they write: the kind write")
             if own_pictures
-            else f"--texts says what people write in a study of the kind write; found the kind {kind}"
+            else f"--texts selects what people write in a campaign of kind write; found kind {kind}"
         )
     if unknown := [name for name in texts if name not in Write.texts]:
         raise InputError(f"the texts that people write are {', '.join(Write.texts)}; found {unknown[0]!r}")

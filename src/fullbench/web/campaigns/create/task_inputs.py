@@ -153,7 +153,7 @@ def split_known_tasks(kind: Kind, contents: Iterable[Content], labels: Iterable[
     if unmatched_labels := [place for place in answers if place not in used]:
         item, about = unmatched_labels[0]
         raise InputError(
-            f"{len(unmatched_labels)} known answers are about no task of the study; the first is on item {item!r} and "
+            f"{len(unmatched_labels)} known answers match no task of the campaign; the first is on item {item!r} and "
             f"{', '.join(sorted(about))}"
         )
     return split

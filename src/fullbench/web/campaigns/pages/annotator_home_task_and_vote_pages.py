@@ -255,13 +255,13 @@ def cast_vote(context: AnnotatorContext, form: Mapping[str, str]) -> vote_storag
 
 def _check_vote_key(vote_key: str) -> str:
     if not 8 <= len(vote_key) <= 100:
-        raise InputError("a vote has a key of 8 to 100 letters that names it; send the same key when you send it again")
+        raise InputError("a vote needs a key of 8 to 100 letters; send the same key if you send the vote again")
     return vote_key
 
 
 def _parse_revision(revision: str) -> int:
     if not (revision.isascii() and revision.isdigit() and len(revision) < 7):
-        raise InputError(f"'replaces' is the revision that you change, 0 for a new vote; found {revision[:20]!r}")
+        raise InputError(f"'replaces' is the revision that you change, or 0 for a new vote; found {revision[:20]!r}")
     return int(revision)
 
 

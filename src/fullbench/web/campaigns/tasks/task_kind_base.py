@@ -158,7 +158,7 @@ class Kind(ABC):
 
     def known_answer(self, marks: Sequence[float]) -> dict[str, Any]:
         """Return the answer that corresponds to these marks; known answers are read from a file of labels."""
-        raise InputError(f"the answer to a {self.name} task cannot be known before")
+        raise InputError(f"a {self.name} task has no known answer in advance; use another kind for gold tasks")
 
     def verdicts(self, cast: CastVote) -> Iterator[tuple[Case, Verdict]]:
         """Return the vote as verdicts for a ledger: one, several or none."""

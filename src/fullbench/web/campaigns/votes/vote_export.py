@@ -213,7 +213,7 @@ def export_to_ledger(
     if campaign.is_pilot and not pilot:
         raise InputError(Note("web.wrong.pilot-votes-are-left-out", name=campaign.name))
     if isinstance(campaign.kind, Write):
-        raise InputError("what people wrote are items, not verdicts: export them as items")
+        raise InputError("people wrote items here, not verdicts: export them with --what items")
     names_by_account = account_names(connection)
     new_count = changed_count = known_count = older_count = 0
     named_there, renamed_count = _contestants_named_in_ledger(connection, campaign, ledger)
@@ -284,9 +284,7 @@ def written_items(connection: Connection, campaign: Campaign, find: FindMedia | 
     """Return the items that people wrote in a `write` campaign."""
     kind = campaign.kind
     if not isinstance(kind, Write):
-        raise InputError(
-            f"people write items in a study of the kind write; {campaign.name!r} is of the kind {kind.name}"
-        )
+        raise InputError(f"only campaigns of kind write have items; {campaign.name!r} is of kind {kind.name}")
     by_task, people = dict(task_contents(connection, campaign)), rater_ids(connection)
     for number, vote in enumerate(load_counted_votes(connection, campaign), 1):
         content = Content.from_json(by_task[vote.task], find)
@@ -314,7 +312,8 @@ def queue_answer_rows(connection: Connection, campaign: Campaign) -> Iterator[di
     """
     if campaign.kind_name not in {"rewrite", "verify"}:
         raise InputError(
-            f"queues hold rewordings and references; {campaign.name!r} is of the kind {campaign.kind_name}"
+            f"only campaigns with rewordings or references have a queue; {campaign.name!r} is of kind "
+            f"{campaign.kind_name}"
         )
     counted_votes = load_counted_votes(connection, campaign)
     most = join_votes(counted_votes).majority

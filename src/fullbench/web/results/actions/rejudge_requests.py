@@ -215,9 +215,7 @@ def case_to_rejudge(connection: Connection, ledger: Ledger, request: RejudgeRequ
     """Return the case at the trial that was started, or at the next unused trial."""
     case = ledger.case(request.case_key)
     if case is None:
-        raise InputError(
-            f"what was judged in case {request.case_key!r} is not in the ledger, so nobody can judge it again"
-        )
+        raise InputError(f"the content of case {request.case_key!r} is not in the ledger, so it cannot be judged again")
     if request.trial is not None:
         return case.at(request.trial)
     trials = [verdict.trial for verdict in ledger.verdicts(request.judge, cases=[request.case_key], texts=False)]
@@ -260,7 +258,7 @@ def _judge_request(ledger: Ledger, request: RejudgeRequest, programs: Collection
     judge = judge_from(request.spec, request.judge, programs)
     case = ledger.case(request.case_key, request.trial or 0)
     if case is None:
-        return f"what was judged in case {request.case_key!r} is no longer in the ledger"
+        return f"the content of case {request.case_key!r} is no longer in the ledger"
     job_counts = judge_cases([judge], lambda _: [case], ledger)
     return next((error for counts in job_counts for error in counts.failures), "")
 

@@ -45,15 +45,15 @@ class RaterNames:
         return self._shown[rater]
 
     def rename_verdict(self, verdict: Verdict) -> Verdict:
-        shown = self.shown_name(verdict.rater)
-        return verdict if shown == verdict.rater else replace(verdict, rater=shown)
+        shown_name = self.shown_name(verdict.rater)
+        return verdict if shown_name == verdict.rater else replace(verdict, rater=shown_name)
 
     def rename_columns(self, columns: Columns) -> Columns:
         """Return the columns with the raters' pseudonyms, in their sorted order."""
-        shown = [self.shown_name(rater) for rater in columns.names["rater"]]
-        names = tuple(sorted(set(shown)))
+        shown_names = [self.shown_name(rater) for rater in columns.names["rater"]]
+        names = tuple(sorted(set(shown_names)))
         places = {name: place for place, name in enumerate(names)}
-        codes = np.array([places[name] for name in shown] or [0], dtype=columns.rater.dtype)
+        codes = np.array([places[name] for name in shown_names] or [0], dtype=columns.rater.dtype)
         return replace(columns, names={**columns.names, "rater": names}, rater=codes[columns.rater])
 
 

@@ -48,25 +48,25 @@ def _count_group(connection: Connection, common: Filter, group: Sequence[Filter]
     if resolved.impossible:
         return dict.fromkeys(group, 0)
     n = catalogue_tables.names.c
-    wanted_names = {name for one in group for name in (one.contestant, one.other, one.ballot) if name}
+    wanted_names = {name for cell in group for name in (cell.contestant, cell.other, cell.ballot) if name}
     rows = connection.execute(select(n.kind, n.name, n.id).where(n.name.in_(wanted_names))).all()
     ids = {(row.kind, row.name): row.id for row in rows}
-    contestants = {ids.get(("contestant", one.contestant), -1) for one in group if one.contestant}
+    contestants = {ids.get(("contestant", cell.contestant), -1) for cell in group if cell.contestant}
     totals: dict[tuple[Any, ...], list[tuple[int, int, int, int]]] = defaultdict(list)
     query = _grouped_query(
-        resolved, common, [*sorted(contestants), *([] if all(one.contestant for one in group) else [0])]
+        resolved, common, [*sorted(contestants), *([] if all(cell.contestant for cell in group) else [0])]
     )
     for contestant, other, value, ballot, fault, shape, count in connection.execute(query):
         totals[contestant, other, value].append((ballot, fault, shape, int(count)))
-    found: Counts = {}
-    for one in group:
-        contestant = ids.get(("contestant", one.contestant), -1) if one.contestant else 0
-        other = ids.get(("contestant", one.other), -1) if one.other else 0
-        ballot = ids.get(("ballot", one.ballot), -1) if one.ballot else None
-        faults = _fault_codes(one.fault)
-        shapes = set(shape_codes(one.shown)) if one.shown else None
-        values = [one.value] if one.tag and one.value else {key[2] for key in totals} if one.tag else [""]
-        found[one] = sum(
+    counts: Counts = {}
+    for cell in group:
+        contestant = ids.get(("contestant", cell.contestant), -1) if cell.contestant else 0
+        other = ids.get(("contestant", cell.other), -1) if cell.other else 0
+        ballot = ids.get(("ballot", cell.ballot), -1) if cell.ballot else None
+        faults = _fault_codes(cell.fault)
+        shapes = set(shape_codes(cell.shown)) if cell.shown else None
+        values = [cell.value] if cell.tag and cell.value else {key[2] for key in totals} if cell.tag else [""]
+        counts[cell] = sum(
             count
             for value in values
             for ballot_id, fault, shape, count in totals.get((contestant, other, value), ())
@@ -74,7 +74,7 @@ def _count_group(connection: Connection, common: Filter, group: Sequence[Filter]
             and (faults is None or fault in faults)
             and (shapes is None or shape in shapes)
         )
-    return found
+    return counts
 
 
 def _fault_codes(word: str) -> set[int] | None:

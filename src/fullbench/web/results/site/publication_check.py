@@ -66,8 +66,8 @@ def campaigns_withholding_results(connection: Connection) -> list[WithholdingCam
         count = connection.execute(select(func.count()).where(v.item_id.in_(items))).scalar_one()
         if count:
             by_campaign[id_, name] = int(count)
-    found = [WithholdingCampaign(id_, name, count) for (id_, name), count in by_campaign.items()]
-    return sorted(found, key=lambda campaign: (-campaign.verdicts, campaign.name))
+    campaigns = [WithholdingCampaign(id_, name, count) for (id_, name), count in by_campaign.items()]
+    return sorted(campaigns, key=lambda campaign: (-campaign.verdicts, campaign.name))
 
 
 def check_publication(connection: Connection, settings: Settings, campaign_id: str) -> PublicationCheck:

@@ -294,9 +294,9 @@ def _part_folder(part: Path, ledger: Ledger, options: SiteOptions, study: str) -
 
 def _check_folder(out: Path) -> None:
     if out.exists() and not out.is_dir():
-        raise InputError("this is a file; name a folder to write to", path=out)
+        raise InputError("this is a file; give a folder", path=out)
     if out.exists() and any(out.iterdir()) and not (out / MARKER).exists():
-        raise InputError("the folder is not empty and holds no earlier copy of a site; name another one", path=out)
+        raise InputError("the folder is not empty and has no earlier copy of a site; choose another folder", path=out)
 
 
 class _SiteWriter:
