@@ -29,7 +29,7 @@ demo:
 docs:
 	@$(RUN) docs python -m scripts.docs
 	@NO_MKDOCS_2_WARNING=1 $(RUN) docs mkdocs build --strict -q
-	@echo "The site: build/site/index.html (search works when it is served: python3 -m http.server -d build/site)"
+	@echo "The site: build/site/index.html (it opens from disk, with search)"
 
 check:
 	@$(RUN) dev sh scripts/check.sh

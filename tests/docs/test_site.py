@@ -97,12 +97,29 @@ def test_every_page_of_the_navigation_is_there(pages):
     assert own <= set(named), "a page that no menu names is not found"
 
 
-def test_the_site_is_built(pages, tmp_path):
+@pytest.fixture(scope="module")
+def site(pages, tmp_path_factory) -> Path:
     if shutil.which("mkdocs", path=str(Path(sys.executable).parent)) is None:
         pytest.skip("mkdocs is not installed: `make docs` installs the extra docs")
+    folder = tmp_path_factory.mktemp("site")
     config = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").replace("build/docs", str(pages))
-    (tmp_path / "mkdocs.yml").write_text(config.replace("build/site", str(tmp_path / "site")), encoding="utf-8")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-f", str(tmp_path / "mkdocs.yml")]
+    (folder / "mkdocs.yml").write_text(config.replace("build/site", str(folder / "site")), encoding="utf-8")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-f", str(folder / "mkdocs.yml")]
     subprocess.run(command, check=True, timeout=200)
-    assert (tmp_path / "site" / "index.html").exists()
-    assert "iframe-worker.js" in (tmp_path / "site" / "index.html").read_text(encoding="utf-8"), "search from disk"
+    return folder / "site"
+
+
+def test_the_site_is_built(site):
+    assert (site / "index.html").exists()
+
+
+@pytest.mark.parametrize(("words", "title"), [("length bias", "Can this judge be trusted?"), ("评审 ", "")])
+def test_search_works_from_disk(site, browser, words, title):
+    page = browser.new_page()
+    page.goto((site / "index.html").as_uri())
+    page.click("input.md-search__input")
+    page.keyboard.type(words)
+    page.wait_for_selector(".md-search-result__link")
+    assert re.match(r"[1-9]\d* matching document", page.inner_text(".md-search-result__meta"))
+    assert title in page.inner_text(".md-search-result__list")
+    page.close()
