@@ -51,7 +51,7 @@ def test_criterion_reference_and_the_shipped_guideline(site):
     site.people("set", "which", "--reference")
     page = page_of(site, "which", "p2", "en")
     assert "the right answer" in page
-    assert "Judge this alone: correctness" in page
+    assert "Judge only this: correctness" in page
     assert "Choose the better answer" in page
     assert "选出更好的回答" in page_of(site, "which", "p3", "zh-CN")
     site.people("add", "told", "--kind", "agree", "--ledger", site.ledger)

@@ -196,7 +196,7 @@ def test_a_browser_sends_a_folder_and_a_large_file(tmp_path, browser, record_pro
         page.set_input_files("#zip", packed)
         page.wait_for_function("() => document.getElementById('upload').value", timeout=240_000)
         assert min(sent) >= at_close, "it goes on where it was"
-        assert "MB are there." in page.inner_text("#upload-status")
+        assert "MB have arrived." in page.inner_text("#upload-status")
         open_step(page, 4)
         page.click("#new-study button[value=open]")
         page.wait_for_function("() => !location.pathname.endsWith('/new')", timeout=240_000)

@@ -110,7 +110,7 @@ def test_links_and_broken_zip_files_are_refused(organiser):
         link.external_attr = (stat.S_IFLNK | 0o777) << 16
         packed.writestr(link, "/etc/passwd")
     send(organiser, "s.zip", out.getvalue())
-    assert "holds a link" in make(organiser).text
+    assert "contains a link" in make(organiser).text
     send(organiser, "t.zip", b"PK nothing", upload="feedfeedfeedfeed")
     assert "cannot be unpacked" in make(organiser, upload="feedfeedfeedfeed").text
 

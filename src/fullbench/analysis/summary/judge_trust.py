@@ -203,10 +203,13 @@ def assess_judge(trust: Trust, verdicts: Columns, comparison: PeopleComparison |
     trust = replace(trust, items=items, unusable=unusable)
     if comparison is not None and shape is not None:
         trust = _with_agreement(trust, comparison, shape, seed)
+    too_many = (
+        (Note("trust.unusable", share=unusable.value),) if unusable is not None and unusable.value > NOT_USABLE else ()
+    )
     if is_baseline(trust.judge):
-        return replace(trust, word="baseline", reasons=(Note("trust.baseline"),))
-    if unusable is not None and unusable.value > NOT_USABLE:
-        return replace(trust, word="not usable", reasons=(Note("trust.unusable", share=unusable.value),))
+        return replace(trust, word="baseline", reasons=(Note("trust.baseline"), *too_many))
+    if too_many:
+        return replace(trust, word="not usable", reasons=too_many)
     if comparison is None or shape is None or items < LEAST_ITEMS:
         few = {0: Note("trust.no-votes"), 1: Note("trust.one-item")}.get(items) or Note("trust.few-items", n=items)
         return replace(trust, reasons=(few, *trust.biases))

@@ -202,7 +202,7 @@ def list_campaigns(
 
 @router.post("/studies", status_code=201)
 def create_campaign(request: Request, caller: Organiser, wish: CampaignWish) -> CampaignShown:
-    """Make a campaign; it is open at once, unless it is to be a draft. A large one opens when its tasks are created."""
+    """Create a campaign. It opens at once unless it is a draft; a large one opens when its tasks exist."""
     engine, limit = engine_of(request), settings_of(request).task_limit
     option_fields = wish.model_dump(include={"paper", "reference", "reason", "confirm"})
     plan = CampaignPlan(
@@ -293,7 +293,7 @@ def change_campaign(
 
 @router.post("/studies/{study_id}/next")
 def next_task(request: Request, caller: Annotator, study_id: Id, wish: NextWish) -> TaskGiven:
-    """Your next task: one you hold and did not name in `holding`, else a new one."""
+    """Your next task: one that you hold and did not list in `holding`, or a new one."""
     with write_transaction(engine_of(request)) as connection:
         campaign = require_campaign(connection, study_id)
         next_lease = task_queue.take_next_task(
@@ -467,7 +467,7 @@ def _task_fields(campaign: Campaign, task: Task, people: dict[str, str]) -> dict
 def adjudicate(
     request: Request, caller: Organiser, connection: Database, study_id: Id, task: TaskId, *, wish: AdjudicationWish
 ) -> AdjudicationKept:
-    """Adjudicate a task where people are split; every vote stays, and the rule `adjudicated` counts this."""
+    """Decide a task on which people disagree. All votes are stored; the rule `adjudicated` uses this decision."""
     campaign = require_campaign(connection, study_id)
     there = adjudication.task_of(connection, campaign, task)
     if there is None:
@@ -491,7 +491,7 @@ def make_pilot(
 
 @router.post("/studies/{study_id}/members", status_code=201)
 def assign(request: Request, caller: Organiser, connection: Database, study_id: Id, wish: AssignWish) -> Assigned:
-    """Let people into a campaign, which is from then on for those alone who were."""
+    """Assign people to a campaign. From then on only assigned people can work on it."""
     campaign = require_campaign(connection, study_id)
     new = campaign_members.assign_people(connection, campaign, wish.people)
     audit_log.record_action(request, connection, caller, "people assigned", campaign.name, new=new)

@@ -190,7 +190,7 @@ def remove_campaign(request: Request, user: Organiser, study_id: str) -> Respons
             request, "/organise", flash=key("The creation is cancelled; the campaign is being removed.")
         )
     message = key(
-        "The campaign is gone, and with it the accounts and invitations of {count} people who came for it alone."
+        "The campaign was deleted, with the accounts and invitations of {count} people who were invited only to it."
     )
     return redirect_to_page(
         request, "/organise", flash=message if closed_accounts else key("The campaign is gone."), count=closed_accounts

@@ -134,7 +134,7 @@ def _unzip_upload(path: Path, out: Path, limit: int) -> Path:
                 raise InputError(Note("web.wrong.a-zip-has-files", most=MOST_FILES, n=len(archive.members)))
             for member in archive.members:
                 if stat.S_ISLNK(member.external_attr >> 16):
-                    raise InputError(key("the zip file holds a link; pack the files themselves"))
+                    raise InputError(key("the zip file contains a link; pack the files themselves"))
                 target = out / safe_relative_path(member.filename)
                 target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 with target.open("wb") as copy:

@@ -316,7 +316,7 @@ def texts_option(kind: str, texts: Sequence[str], *, own_pictures: bool) -> dict
         return {}
     if kind != Write.name:
         raise InputError(
-            key("people bring pictures of their own where they write: the kind write")
+            key("people can upload their own pictures only in campaigns of kind write")
             if own_pictures
             else f"--texts selects what people write in a campaign of kind write; found kind {kind}"
         )

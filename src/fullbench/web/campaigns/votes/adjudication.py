@@ -105,7 +105,7 @@ def store_adjudication(
     if campaign.kind_name == "write":
         raise InputError(key("texts that people wrote are not votes; there is nothing to decide"))
     if fields.get("abstained"):
-        raise InputError(key("a decision names one; leave the task as it is if you cannot decide"))
+        raise InputError(key("a decision needs a choice; leave the task unchanged if you cannot decide"))
     answer = campaign.kind.read(fields, campaign.rules, range(len(task.content["responses"])))
     last = select(func.max(adjudications.c.revision)).where(adjudications.c.task == task.id)
     revision = (connection.execute(last).scalar() or 0) + 1

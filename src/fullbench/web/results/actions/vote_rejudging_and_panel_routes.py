@@ -82,7 +82,7 @@ def cast_vote(
         writers_of(request).ledger_for(study), case, user, marks, form_texts.get("text", "")[:4000]
     )
     audit_log.record_action(request, connection, user, "voted on a case", case_key)
-    message = key("Your vote is changed; the earlier one stays.") if verdict.revision else key("Your vote is kept.")
+    message = key("Your vote is changed; the earlier one stays.") if verdict.revision else key("Your vote is stored.")
     return redirect_to_page(request, ServedPageUrls().case(case_key, form_texts.get("study", "")), flash=message)
 
 
@@ -96,7 +96,7 @@ def request_rejudging(
     is_new = rejudge_requests.add_request(connection, user, case_key, judge, reason)
     if is_new:
         audit_log.record_action(request, connection, user, "requested another verdict", case_key, judge=judge)
-    message = key("An organiser decides about your request.") if is_new else key("You have asked for this before.")
+    message = key("An organiser decides about your request.") if is_new else key("You have requested this before.")
     return redirect_to_page(request, f"/cases/{case_key}", flash=message)
 
 

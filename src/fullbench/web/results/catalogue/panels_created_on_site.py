@@ -74,7 +74,7 @@ def add_panel(connection: Connection, name: str, rule: str, members: Sequence[st
     if not name or len(name) > MAX_NAME_LENGTH:
         raise InputError(key("A panel needs a name of at most 60 characters that is not taken."))
     if rule not in RULES or len(panel_members) < 2 or not judge_names.issuperset(panel_members):
-        raise InputError(key("A panel needs two judges or more, and a rule."))
+        raise InputError(key("A panel needs at least two judges and a rule."))
     if any(panel.name == name for panel in list_panels(connection)):
         raise InputError(key("A panel needs a name of at most 60 characters that is not taken."))
     row = {
