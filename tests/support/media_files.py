@@ -86,6 +86,29 @@ def pdf_bytes(pages: int = 3) -> bytes:
     return out.getvalue()
 
 
+def text_pdf(*texts: str) -> bytes:
+    """Return a document with a page for each text, which programs can read as text."""
+    fonts = b"<</Font<</F 3 0 R>>>>"
+    objects = [b"<</Type/Catalog/Pages 2 0 R>>", b"", b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"]
+    kids = []
+    for text in texts:
+        lines = [text[place : place + 90] for place in range(0, len(text), 90)]
+        drawn = b"".join(b"(%s) Tj T* " % line.encode("ascii") for line in lines)
+        stream = b"BT /F 10 Tf 12 TL 40 740 Td " + drawn + b"ET"
+        objects.append(b"<</Length %d>>stream\n%s\nendstream" % (len(stream), stream))
+        page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Resources%s/Contents %d 0 R>>" % (fonts, len(objects))
+        objects.append(page)
+        kids.append(b"%d 0 R" % len(objects))
+    objects[1] = b"<</Type/Pages/Kids[%s]/Count %d>>" % (b" ".join(kids), len(kids))
+    out, places = b"%PDF-1.4\n", []
+    for number, value in enumerate(objects, 1):
+        places.append(len(out))
+        out += b"%d 0 obj%s endobj\n" % (number, value)
+    rows = b"".join(b"%010d 00000 n \n" % place for place in places)
+    table = b"xref\n0 %d\n0000000000 65535 f \n%s" % (len(objects) + 1, rows)
+    return out + table + b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, len(out))
+
+
 def empty_mp4(size: int = 64) -> bytes:
     """Return the boxes of an MP4 file, without anything to decode in them."""
     boxes = [(b"ftyp", b"isom\0\0\2\0"), (b"moov", bytes(16)), (b"mdat", bytes(size))]

@@ -12,7 +12,7 @@ from fullbench.core.model import Prompt, Reply
 from fullbench.errors import InputError
 from fullbench.models.dialects import Dialect, OpenAI
 from fullbench.models.media_as_sent import expand_media, hears_with_frames, refused_media_option
-from fullbench.models.model_prices import Price, Shares, cache_shares, is_local, price_of, shares_at
+from fullbench.models.model_prices import Price, Shares, audio_share, cache_shares, is_local, price_of, shares_at
 from fullbench.models.model_settings import Key, Limits, Sampling
 from fullbench.models.net.concurrent_calls import stream_replies
 from fullbench.models.net.file_handles import reserve_connections
@@ -123,6 +123,11 @@ class ChatModel:
         return shares_at(self.price, self.cached_price)
 
     @cached_property
+    def audio_share(self) -> float:
+        """Return the price of a token of sound; one of text costs 1. The user's own price holds for both."""
+        return 1.0 if self.listed_price is not None else audio_share(self.model, self.url)
+
+    @cached_property
     def _provider(self) -> Provider:
         shared_provider = get_provider(self.url, self.key)
         shared_provider.join(self.limits)
@@ -134,7 +139,16 @@ class ChatModel:
 
         secret = self.key.read(is_required=not is_local(self.url), server=f"the server at {self.url}")
         target = CallTarget(
-            self.dialect, self.url, self.model, self.sampling, self.limits, self.price, self.key, secret, self.shares
+            self.dialect,
+            self.url,
+            self.model,
+            self.sampling,
+            self.limits,
+            self.price,
+            self.key,
+            secret,
+            self.shares,
+            self.audio_share,
         )
         concurrency = self.limits.concurrency
 

@@ -23,7 +23,7 @@ from fullbench.models.dialects import OpenAI
 from fullbench.models.dialects.anthropic import REPLY_TOKENS, thinking_room
 from fullbench.models.dialects.base import join_text_parts
 from fullbench.models.media_as_sent import expand_media, hears_with_frames, refused_media_option
-from fullbench.models.model_prices import Price, Shares, cache_shares, price_of, shares_at
+from fullbench.models.model_prices import Price, Shares, audio_share, cache_shares, price_of, shares_at
 from fullbench.models.model_settings import Key, Limits, Sampling
 from fullbench.models.net import error_meanings
 from fullbench.models.net.budget_reservations import CallBudget, current_budget, expected_price
@@ -250,6 +250,11 @@ class LiteLLMModel:
         return cache_shares(*price_list_entry(self.model))
 
     @cached_property
+    def audio_share(self) -> float:
+        """Return the price of a token of sound; one of text costs 1. The user's own price holds for both."""
+        return 1.0 if self.listed_price is not None else audio_share(*price_list_entry(self.model))
+
+    @cached_property
     def _provider(self) -> Provider:
         shared_provider = get_provider(f"litellm {self.address or provider_of(self.model)}", Key())
         shared_provider.join(self.limits)
@@ -319,7 +324,7 @@ class _Caller:
         self.closing = threading.Event()
 
     def __call__(self, prompt: Prompt) -> Reply:
-        model, counter = self._model, UsageCounter(shares=self._model.shares)
+        model, counter = self._model, UsageCounter(shares=self._model.shares, audio_share=self._model.audio_share)
         try:
             body = model.body(prompt, self._supported_params)
         except InputError as error:
@@ -427,7 +432,7 @@ class _Caller:
             self._pause(gate_seconds)
         pause = 0.0 if self._requests is None else self._requests.take()
         if self._tokens is not None:
-            pause = max(pause, self._tokens.take(estimate_tokens(prompt, self._model.model)))
+            pause = max(pause, self._tokens.take(estimate_tokens(prompt, self._model.model, self._model.sampling)))
         self._pause(pause)
 
     @property

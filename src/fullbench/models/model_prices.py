@@ -80,5 +80,24 @@ def cache_shares(model: str, url: str, provider: str = "") -> Shares:
     return read, write
 
 
+@lru_cache(maxsize=1024)
+def audio_share(model: str, url: str, provider: str = "") -> float:
+    """Return the list price of a token of sound as a share of that of a token of text; 1 if unlisted."""
+    if url and is_local(url):
+        return 1.0
+    try:
+        from genai_prices import Usage, calc_price
+    except ImportError:
+        return 1.0
+    thousand = 1_000
+    where = _price_source(url, provider)
+    try:
+        text = calc_price(Usage(input_tokens=thousand), model, **where).total_price
+        sound = calc_price(Usage(input_tokens=thousand, input_audio_tokens=thousand), model, **where).total_price
+        return float(sound / text)
+    except (ArithmeticError, LookupError, ValueError):
+        return 1.0
+
+
 def _price_source(url: str, provider: str) -> dict[str, Any]:
     return {"provider_id": provider} if provider else {"provider_api_url": url}

@@ -12,7 +12,7 @@ from fullbench import Document, Media, Video
 from fullbench.core.media import read_any_media
 from fullbench.errors import InputError, MissingExtra
 from fullbench.models.wire import video_frames_and_document_pages as stills
-from fullbench.models.wire.media_token_estimates import media_length
+from fullbench.models.wire.media_token_estimates import media_tokens
 from fullbench.models.wire.video_frames_and_document_pages import FrameRule, document_stills, video_stills
 from tests.support.media_files import COLOURS, colour_frames, empty_mp4, pdf_bytes, wav_bytes, write_gif, write_video
 
@@ -169,7 +169,7 @@ def test_documents_are_drawn_by_several_threads_at_once():
     expected = [frame.digest for frame in document_stills(documents[0], 3).frames]
 
     def draw(document) -> list[str]:
-        assert media_length(document) == 3
+        assert media_tokens(document, "gemini-2.5-pro") == 3 * 258
         return [frame.digest for frame in document_stills(document, 3).frames]
 
     with ThreadPoolExecutor(8) as threads:

@@ -86,6 +86,10 @@ class Dialect(ABC):
         """Return how many tokens in were read from the server's cache and written to it; None if unknown."""
         return None, None
 
+    def audio_tokens(self, payload: Mapping[str, Any]) -> int:
+        """Return how many tokens in were of sound, which some servers bill at another price; 0 if not reported."""
+        return 0
+
     def reply_tags(self, prompt: Prompt, sampling: Sampling) -> Mapping[str, str]:
         """Return what to store with the answer about the request, such as a generator's seed."""
         return {}

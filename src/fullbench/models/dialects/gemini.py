@@ -188,3 +188,12 @@ class Gemini(Dialect):
 
     def cache_usage(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
         return token_count(usage_of(payload.get("usageMetadata")).get("cachedContentTokenCount")), None
+
+    def audio_tokens(self, payload: Mapping[str, Any]) -> int:
+        details = usage_of(payload.get("usageMetadata")).get("promptTokensDetails")
+        counts = [
+            token_count(entry.get("tokenCount"))
+            for entry in (details if isinstance(details, list) else ())
+            if isinstance(entry, Mapping) and entry.get("modality") == "AUDIO"
+        ]
+        return sum(count or 0 for count in counts)

@@ -157,6 +157,10 @@ class OpenAI(Dialect):
             usage.get("prompt_cache_hit_tokens")
         ) if cached_tokens is None else cached_tokens, token_count(details.get("cache_write_tokens"))
 
+    def audio_tokens(self, payload: Mapping[str, Any]) -> int:
+        details = usage_of(usage_of(payload.get("usage")).get("prompt_tokens_details"))
+        return token_count(details.get("audio_tokens")) or 0
+
 
 def _first_tokens(logprobs: Any) -> dict[str, float]:
     if logprobs is None:

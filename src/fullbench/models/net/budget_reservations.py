@@ -9,7 +9,7 @@ from typing import Protocol
 
 from fullbench.core.model import Prompt
 from fullbench.models.model_settings import Sampling
-from fullbench.models.wire.token_estimates import estimate_tokens
+from fullbench.models.wire.token_estimates import estimate_sound_tokens, estimate_tokens
 
 REPLY_TOKENS = 256
 """Assumed maximum length of a reply before the first one has arrived."""
@@ -52,7 +52,12 @@ def charge_calls_to(budget: CallBudget | None) -> Iterator[None]:
         _current_budget.reset(token)
 
 
-def expected_price(prompt: Prompt, model: str, sampling: Sampling, price: tuple[float, float]) -> tuple[float, float]:
+def expected_price(
+    prompt: Prompt, model: str, sampling: Sampling, price: tuple[float, float], audio_share: float = 1.0
+) -> tuple[float, float]:
     """Return the least and the likely cost of a call, for use before anything was paid."""
-    least = estimate_tokens(prompt, model, sampling.fps) * price[0] / 1e6
+    tokens = estimate_tokens(prompt, model, sampling) + 0.0
+    if audio_share != 1.0:
+        tokens += (audio_share - 1) * estimate_sound_tokens(prompt, model, sampling)
+    least = tokens * price[0] / 1e6
     return least, least + min(sampling.max_tokens or REPLY_TOKENS, REPLY_TOKENS) * price[1] / 1e6

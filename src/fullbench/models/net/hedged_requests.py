@@ -41,7 +41,7 @@ async def race_requests(post: Post, delay: float, counter: UsageCounter) -> Repl
     """Post, and post again if that takes longer than `delay` seconds.
     The slower request is cancelled and billed like the faster one: whether the server charges for it is unknown.
     """
-    counters = [UsageCounter(shares=counter.shares), UsageCounter(shares=counter.shares)]
+    counters = [UsageCounter(shares=counter.shares, audio_share=counter.audio_share) for _ in range(2)]
     first = asyncio.ensure_future(post(counters[0]))
     running: _Running = {first}
     try:
@@ -78,6 +78,7 @@ async def _cut_off(running: _Running) -> None:
 
 def _add_usage(counter: UsageCounter, addition: UsageCounter) -> None:
     counter.calls += addition.calls
+    counter.audio += addition.audio
     counter.retries += addition.retries
     counter.tokens_in += addition.tokens_in
     counter.tokens_out += addition.tokens_out

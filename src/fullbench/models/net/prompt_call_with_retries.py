@@ -111,6 +111,7 @@ class CallTarget:
     key: Key
     secret: str | None = field(repr=False)
     shares: Shares = FRESH
+    audio_share: float = 1.0
 
     @property
     def server(self) -> str:
@@ -174,14 +175,14 @@ class Caller:
 
     async def __call__(self, prompt: Prompt) -> Reply:
         """An error that dooms every further prompt also sets `fatal_error`; it is still returned with its usage."""
-        target, counter = self._target, UsageCounter(shares=self._target.shares)
+        target, counter = self._target, UsageCounter(shares=self._target.shares, audio_share=self._target.audio_share)
         try:
             body = self._body_without_uploads(prompt)
         except InputError as error:
             return Reply(prompt, error=str(error), failure=prompt_failure_kind(prompt))
         guess = 0
         if self._tokens is not None:
-            guess = estimate_tokens(prompt, target.model, target.sampling.fps) + (
+            guess = estimate_tokens(prompt, target.model, target.sampling) + (
                 target.sampling.max_tokens or REPLY_TOKENS
             )
         tries = Tries(self._clock() + target.limits.patience)
@@ -221,7 +222,9 @@ class Caller:
         target = self._target
         while not (why := budget.empty):
             reserved_dollars = budget.admit(
-                lambda: expected_price(prompt, target.model, target.sampling, target.price or (0.0, 0.0))
+                lambda: expected_price(
+                    prompt, target.model, target.sampling, target.price or (0.0, 0.0), target.audio_share
+                )
             )
             if reserved_dollars is not None:
                 return reserved_dollars
@@ -425,12 +428,12 @@ class Caller:
         if status != 200:
             counter.retries += 1
             return trouble_from_response(status, why.encode(), {})
-        counter.tokens_in += estimate_tokens(prompt, self._target.model)
+        counter.tokens_in += estimate_tokens(prompt, self._target.model, self._target.sampling)
         return Trouble("garbled", f"200 with {why}")
 
     def _count_broken(self, status: int, prompt: Prompt, counter: UsageCounter) -> None:
         if status == 200:
-            counter.tokens_in += estimate_tokens(prompt, self._target.model)
+            counter.tokens_in += estimate_tokens(prompt, self._target.model, self._target.sampling)
         else:
             counter.retries += 1
 

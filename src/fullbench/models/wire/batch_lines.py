@@ -134,7 +134,7 @@ def reply_from_line(
     model: ChatModel, prompt: Prompt, line: Mapping[str, Any], price_share: float = BATCH_PRICE_SHARE
 ) -> Reply:
     """Return the reply in a result line, priced at `price_share` times the live price."""
-    counter = UsageCounter(shares=model.shares)
+    counter = UsageCounter(shares=model.shares, audio_share=model.audio_share)
     result = _read_result(model, prompt, line, counter)
     price = None if model.price is None else (model.price[0] * price_share, model.price[1] * price_share)
     if isinstance(result, Reply):

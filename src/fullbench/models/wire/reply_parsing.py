@@ -22,7 +22,7 @@ class UsageCounter:
 
     `cached` tokens were read from the server's cache and `stored` ones written to it; None if unknown. `counted` is
     the sum of tokens in over replies that reported cached tokens. `shares` are the prices of both; a fresh token
-    costs 1.
+    costs 1. `audio` tokens in are of sound, and `audio_share` is their price.
     """
 
     calls: int = 0
@@ -34,12 +34,14 @@ class UsageCounter:
     stored: int | None = None
     counted: int = 0
     shares: Shares = FRESH
+    audio: int = 0
+    audio_share: float = 1.0
 
     def dollars(self, price: tuple[float, float] | None) -> float:
         """Return the cost so far, 0 if the price is unknown."""
         if price is None:
             return 0.0
-        weighted_tokens: float = self.tokens_in
+        weighted_tokens: float = self.tokens_in + self.audio * (self.audio_share - 1)
         if self.cached or self.stored:
             weighted_tokens += (self.cached or 0) * (self.shares[0] - 1) + (self.stored or 0) * (self.shares[1] - 1)
         return (weighted_tokens * price[0] + self.tokens_out * price[1]) / 1e6
@@ -109,6 +111,7 @@ def read_payload(
     counter.tokens_in += estimate_tokens(prompt, model) if tokens_in is None else tokens_in
     counter.tokens_out += text_tokens(reply.reasoning + reply.text) if tokens_out is None else tokens_out
     if tokens_in:
+        counter.audio += dialect.audio_tokens(payload)
         counter.count_cached(tokens_in, *dialect.cache_usage(payload))
     is_estimated = tokens_in is None or tokens_out is None
     return replace(result, estimated=True) if is_estimated and isinstance(result, Reply) else result

@@ -15,8 +15,9 @@ from typing import Literal
 
 from fullbench.core.model import Prompt
 from fullbench.core.picture import Picture
+from fullbench.models.model_settings import Sampling
 from fullbench.models.wire.image_encoding import Limit, measure_picture
-from fullbench.models.wire.media_token_estimates import media_tokens
+from fullbench.models.wire.media_token_estimates import media_tokens, sound_tokens
 
 # About a picture of 1,000 x 1,200 pixels: an estimate that is rather too high than too low.
 UNKNOWN_SIZE = 1_600
@@ -138,9 +139,9 @@ RULES: tuple[tuple[re.Pattern[str], Rule, Source], ...] = tuple(
 """The first pattern that matches a model's name, in lower case and without the provider, gives its rule."""
 
 
-def estimate_tokens(prompt: Prompt, model: str = "", fps: float | None = None) -> int:
+def estimate_tokens(prompt: Prompt, model: str = "", sampling: Sampling | None = None) -> int:
     """Estimate the tokens of a prompt: 4 ASCII characters or 1 other per token; pictures and other media by the
-    provider's rule (`fps` is the rate of a video's frames). Media without a known rule count as 0.
+    provider's rule (`sampling` has the rate of a video's frames). Media without a known rule count as 0.
 
     >>> from fullbench.core.item import Turn
     >>> estimate_tokens(Prompt((Turn("user", ("How many cats are there?",)),)))
@@ -155,8 +156,14 @@ def estimate_tokens(prompt: Prompt, model: str = "", fps: float | None = None) -
             elif isinstance(part, Picture):
                 total += size_tokens(measure_picture(part), model)
             else:
-                total += media_tokens(part, model, fps) or 0
+                total += media_tokens(part, model, sampling) or 0
     return total
+
+
+def estimate_sound_tokens(prompt: Prompt, model: str, sampling: Sampling | None = None) -> int:
+    """Estimate those tokens of a prompt that are billed as sound."""
+    others = (part for turn in prompt.turns for part in turn.media if not isinstance(part, Picture))
+    return sum(sound_tokens(part, model, sampling) for part in others)
 
 
 def text_tokens(text: str) -> int:

@@ -84,7 +84,7 @@ def estimate_load(
     mode: str,
 ) -> Load:
     """Estimate `task_count` tasks from sampled prompts; each later prompt of a task contains the earlier replies."""
-    from fullbench.models.wire.token_estimates import estimate_tokens
+    from fullbench.models.wire.token_estimates import estimate_sound_tokens, estimate_tokens
 
     mode = mode if mode in TOKENS_OUT else "analyze"
     usage = usage_by_name.get(load.who)
@@ -95,16 +95,21 @@ def estimate_load(
     turns = sum(lengths) / max(1, len(lengths))
     replies_before = sum(length * (length - 1) / 2 for length in lengths) / max(1, len(lengths))
     model_name = str(getattr(model, "model", model.name))
-    fps = getattr(getattr(model, "sampling", None), "fps", None)
-    prompt_tokens = sum(
-        estimate_tokens(prompt, model_name, fps) for prompts in prompt_sequences for prompt in prompts
-    ) / max(1, len(prompt_sequences))
-    sent_media = count_sent_media(model, chain.from_iterable(prompt_sequences))
+    sampling = getattr(model, "sampling", None)
+    prompts = list(chain.from_iterable(prompt_sequences))
+    prompt_tokens = sum(estimate_tokens(prompt, model_name, sampling) for prompt in prompts) / max(
+        1, len(prompt_sequences)
+    )
+    sent_media = count_sent_media(model, prompts)
     calls = round(task_count * turns)
     tokens_in = round(task_count * (prompt_tokens + reply_tokens * replies_before))
     tokens_out = round(calls * reply_tokens)
     price = model.price
     dollars = None if price is None else (tokens_in * price[0] + tokens_out * price[1]) / 1e6
+    audio_share = float(getattr(model, "audio_share", 1.0))
+    if dollars is not None and price is not None and audio_share != 1.0:
+        sound_tokens = sum(estimate_sound_tokens(prompt, model_name, sampling) for prompt in prompts)
+        dollars += task_count * sound_tokens / max(1, len(prompt_sequences)) * (audio_share - 1) * price[0] / 1e6
     has_unknown_tokens = bool(sent_media["unknown"])
     limits = limits_of(model)
     seconds = each * calls if is_observed and limits is None else None
@@ -131,7 +136,7 @@ def count_sent_media(model: Model, prompts: Iterable[Prompt]) -> Counter[str]:
     from fullbench.models.wire.video_frames_and_document_pages import picture_moves
 
     model_name = str(getattr(model, "model", model.name))
-    fps = getattr(getattr(model, "sampling", None), "fps", None)
+    sampling = getattr(model, "sampling", None)
     counts: Counter[str] = Counter()
     for prompt in prompts:
         parts = [part for turn in prompt.turns for part in turn.media]
@@ -144,7 +149,7 @@ def count_sent_media(model: Model, prompts: Iterable[Prompt]) -> Counter[str]:
         for part in parts:
             if not isinstance(part, Picture):
                 counts["sounds" if isinstance(part, Sound) else f"sent {part.kind}"] += 1
-                counts["unknown"] += media_tokens(part, model_name, fps) is None
+                counts["unknown"] += media_tokens(part, model_name, sampling) is None
             elif not isinstance(part, Frame):
                 counts["still"] += picture_moves(part)
     return counts
