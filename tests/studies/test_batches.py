@@ -535,7 +535,10 @@ def test_a_judge_that_answers_first_gets_its_answers_in_a_batch_before_the_verdi
         assert ledger.study_cost(ledger.study) == pytest.approx((ITEMS + CASES) * 0.5 * (1000 * 2 + 100 * 10) / 1e6)
 
 
-def test_a_batch_has_the_frames_that_a_live_call_sends_and_stores_them(folder, monkeypatch):
+def test_a_batch_has_the_frames_that_a_live_call_sends_and_finds_its_replies_though_the_decoder_changed(
+    folder, monkeypatch
+):
+    from fullbench.models.wire import video_frames_and_document_pages as stills
     from tests.support.media_files import colour_frames, write_gif
 
     monkeypatch.setenv("FULLBENCH_CACHE", str(folder / "cache"))
@@ -550,6 +553,9 @@ def test_a_batch_has_the_frames_that_a_live_call_sends_and_stores_them(folder, m
         parts = json.loads(lines_of(batch)[0])["body"]["messages"][-1]["content"]
         assert [part["type"] for part in parts].count("image_url") == 2
         once(filed)
+        # As on another machine: the frames that were sent are in the batch's folder only.
+        monkeypatch.setenv("FULLBENCH_CACHE", str(folder / "other"))
+        monkeypatch.setattr(stills, "_picture_frames", None)
         with rounds(filed) as made:
             assert made.collect().settled_count == 2
     with Ledger(filed.ledger, read_only=True) as ledger:
@@ -558,3 +564,24 @@ def test_a_batch_has_the_frames_that_a_live_call_sends_and_stores_them(folder, m
         frames = [part for turn in json.loads(sent)["turns"] for part in turn["parts"] if isinstance(part, dict)]
         assert [part["place"] for part in frames] == ["0.0 s", "1.0 s"]
         assert all(ledger.picture(part["picture"]).data() for part in frames)
+
+
+def test_a_file_too_large_for_a_batch_is_named_and_the_other_requests_are_written(folder, monkeypatch):
+    from fullbench.models.dialects import gemini
+    from tests.support.media_files import empty_mp4
+
+    monkeypatch.setattr(gemini, "LARGEST_INLINE", 10_000)
+    for name, size in (("small", 100), ("large", 20_000)):
+        (folder / f"{name}.mp4").write_bytes(empty_mp4(size))
+    rows = [{"id": name, "question": "What happens?", "video": f"{name}.mp4"} for name in ("small", "large")]
+    (folder / "items.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    answers = [json.dumps({"item": row["id"], "contestant": name, "text": name}) for row in rows for name in "ab"]
+    (folder / "answers.jsonl").write_text("\n".join(answers))
+    filed = study(folder, "gemini:flash@http://127.0.0.1:9/v1beta?mode=direct")
+    with rounds(filed) as made:
+        assert made.write(rate=0.5).count.written_requests == 2
+        (judge,) = made._study_run.judges
+    with Ledger(filed.ledger, read_only=True) as ledger:
+        errors = [failure.error for failure in ledger.failures(judge.name)]
+    assert len(errors) == 2
+    assert "is too large for a batch; a live call uploads it (fullbench run)" in errors[0]

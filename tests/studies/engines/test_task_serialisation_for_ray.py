@@ -107,3 +107,16 @@ def test_a_video_travels_once_and_frames_come_back_once_with_their_bytes(tmp_pat
     carried: set[str] = set()
     outcomes = [carry_frames(Verdict.from_case(t, "j", (4.0,), exchanges=(call,)), carried) for t in tasks]
     assert [[part.source for part in one.exchanges[0].frames] for one in outcomes] == [[png()], []]
+
+
+def test_a_video_above_the_limit_is_stored_once_for_all_workers_and_sent_once_to_each(tmp_path):
+    file = tmp_path / "a.webm"
+    file.write_bytes(b"\x1aE\xdf\xa3\x84webm\x18S\x80g\x01\xff\xff\xff\xff\xff\xff\xff" + bytes(1_000))
+    item = Item.ask("i", "What?", Media.read(file))
+    tasks = [Case(item, (Response.say("i", name, "red"),), Score(1, 5)) for name in "abc"]
+    store = Store()
+    shelf = PictureStore(store.put, limit=500)
+    for _ in range(2):  # two workers, such as those of two judges on one machine
+        to_worker = store.line(shelf, limit=500)
+        assert [to_worker(task)[1].item.media[0].data() for task in tasks] == [file.read_bytes()] * 3
+    assert len(store.objects) == 1

@@ -4,6 +4,8 @@
       0001-gpt-4o/
         requests.jsonl    the requests
         names.txt         the names of the requests, one per line
+        sent.jsonl        prompts with frames, pages or sounds of files, one for each file
+        stills/           these frames, pages and sounds, by digest
         state.json        the state; replaced atomically
         output.jsonl      the replies
         errors.jsonl      the failed requests
@@ -28,6 +30,7 @@ from fullbench.files.row_writers import replace_atomically
 
 Stage = Literal["written", "creating", "submitted", "ended"]
 REQUESTS, NAMES, STATE, OUTPUT, ERRORS = "requests.jsonl", "names.txt", "state.json", "output.jsonl", "errors.jsonl"
+SENT, STILLS = "sent.jsonl", "stills"
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,11 @@ class BatchFolder:
         with (self.path / NAMES).open(encoding="ascii") as file:
             for line in file:
                 yield line.rstrip("\n")
+
+    def sent_texts(self) -> list[str]:
+        """Return the prompts that sent frames, pages or sounds."""
+        path = self.path / SENT
+        return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
     def with_state(self, state: BatchState) -> BatchFolder:
         """Return the batch in another state, which is on disk before this returns."""

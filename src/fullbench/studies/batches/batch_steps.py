@@ -20,6 +20,7 @@ from fullbench.ledger.contents_and_cost import Role
 from fullbench.ledger.ledger import Ledger
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.wire.batch_lines import parse_batch_line, reply_from_line, takes_batches
+from fullbench.models.wire.video_frames_and_document_pages import use_stored_stills
 from fullbench.studies.batches.batch_client import BatchClient
 from fullbench.studies.batches.batch_folders import OUTPUT, BatchFolder, BatchStore
 from fullbench.studies.batches.reply_lookup_and_missing_requests import FileLimits, Mailbox, PassCounts, RequestContext
@@ -63,7 +64,8 @@ class BatchFileModel:
 
     def prepare(self, prompt: Prompt) -> Prompt:
         """Return the prompt as the model sends it."""
-        return self.inner.prepare(prompt)
+        with use_stored_stills(self.mailbox.find_stills):
+            return self.inner.prepare(prompt)
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
         """Yield the replies that exist. Other prompts are written as requests or wait, without an outcome."""

@@ -10,13 +10,24 @@ from pathlib import Path
 from typing import IO
 
 from fullbench.core.json_digests_and_cached_properties import digest
-from fullbench.core.model import Prompt, Reply
+from fullbench.core.model import Prompt, Reply, sent_text
 from fullbench.core.model_call import NOTHING
+from fullbench.core.picture import Frame, Sound
 from fullbench.core.verdict import Failure
 from fullbench.errors import InputError
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.wire.batch_lines import BATCH_PRICE_SHARE, parse_batch_line, reply_from_line, request_line
-from fullbench.studies.batches.batch_folders import NAMES, REQUESTS, BatchFolder, BatchState, BatchStore
+from fullbench.models.wire.video_frames_and_document_pages import Stills
+from fullbench.studies.batches.batch_folders import (
+    NAMES,
+    REQUESTS,
+    SENT,
+    STILLS,
+    BatchFolder,
+    BatchState,
+    BatchStore,
+)
+from fullbench.studies.engines.frames_and_pages_in_ledger import SentStills, index_sent_stills
 
 # The lowest limits of the services: OpenAI's, for requests and for bytes of one batch.
 REQUESTS_MAX = 50_000
@@ -97,6 +108,23 @@ class Mailbox:
     _files: dict[Path, IO[bytes]] = field(default_factory=dict)
     _outs: dict[tuple[str, str], _BatchWriter] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
+    _stills: dict[Path, SentStills] = field(default_factory=dict)
+
+    def find_stills(self, digest: str, rule: str) -> Stills | None:
+        """Return the frames, pages or sound that a request sent for a file under a rule, or None.
+
+        Drawn again by another version of a decoder they might differ, and the reply would not be found.
+        """
+        for path, index in self._stills.items():
+            if (stored := index.get((digest, rule))) is not None:
+                summary, parts = stored
+                names = [part.get("picture") or part["audio"] for part in parts]
+                rows = [
+                    (name, part["type"], path / STILLS / name, part["place"])
+                    for name, part in zip(names, parts, strict=True)
+                ]
+                return Stills.from_rows(summary, rows, digest, rule)
+        return None
 
     @contextmanager
     def open_files(self) -> Iterator[Mailbox]:
@@ -105,6 +133,8 @@ class Mailbox:
         for folder in self.store.folders():
             if folder.is_open:
                 self._open.update(folder.names())
+            if sent_texts := folder.sent_texts():
+                self._stills[folder.path] = index_sent_stills(sent_texts)
             for path in folder.replies:
                 self._look_through(folder, path)
         try:
@@ -143,6 +173,10 @@ class Mailbox:
                 return None
             if failed_reply is not None:
                 return failed_reply
+            if self.writing and (large_files := model.dialect.files_to_upload(prompt)):
+                noun, digest = large_files[0].noun, large_files[0].digest[:12]
+                reason = f"the {noun} {digest} is too large for a batch; a live call uploads it (fullbench run)"
+                return Reply(prompt, error=reason)
             self._write(model, context.asks, names[0], prompt)
             return None
 
@@ -176,6 +210,7 @@ class Mailbox:
         if out is None:
             out = self._outs[key] = _BatchWriter(self.store.start(), model, self.rate)
         out.write(line, name, asks)
+        out.store_stills(prompt)
         self._open.add(name)
         self.count.written_requests += 1
 
@@ -187,6 +222,7 @@ class _BatchWriter:
         self._names: list[str] = []
         self._asks: dict[str, None] = {}
         self.bytes = 0
+        self._stills: set[tuple[str, str]] = set()
 
     @property
     def requests(self) -> int:
@@ -197,6 +233,20 @@ class _BatchWriter:
         self.bytes += len(line)
         self._names.append(name)
         self._asks[asks] = None
+
+    def store_stills(self, prompt: Prompt) -> None:
+        """Store the frames, pages and sounds of a prompt, each once."""
+        extracts = [part for turn in prompt.turns for part in turn.media if isinstance(part, Frame | Sound)]
+        new_keys = {(part.origin, part.rule) for part in extracts} - self._stills
+        if not new_keys:
+            return
+        self._stills |= new_keys
+        folder = self._part / STILLS
+        folder.mkdir(exist_ok=True)
+        for part in extracts:
+            (folder / part.digest).write_bytes(part.cached_data())
+        with (self._part / SENT).open("a", encoding="utf-8") as file:
+            file.write(sent_text(prompt) + "\n")
 
     def seal(self, store: BatchStore) -> BatchFolder:
         self.file.close()

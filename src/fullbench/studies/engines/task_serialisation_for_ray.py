@@ -40,7 +40,8 @@ class PictureMemory:
         self._total += size
         if data is not None:
             self._data[digest] = data
-        while self._total > self._limit:
+        # A single file above the limit is kept: neighbouring tasks are about the same one.
+        while self._total > self._limit and len(self._sizes) > 1:
             oldest, freed_bytes = self._sizes.popitem(last=False)
             self._total -= freed_bytes
             self._data.pop(oldest, None)
@@ -67,7 +68,7 @@ class PictureStore:
             self._places.move_to_end(picture.digest)
             place_and_size = self._places[picture.digest]
             # References that were already sent stay valid: Ray counts them and keeps the object.
-            while self._total > self._limit:
+            while self._total > self._limit and len(self._places) > 1:
                 _, (_, freed_bytes) = self._places.popitem(last=False)
                 self._total -= freed_bytes
             return place_and_size
