@@ -205,6 +205,22 @@ def find_or_make_stills(media: Media, rule: str, make: Callable[[Path], Stills])
     if find is not None and (stored := find(media.digest, rule)) is not None:
         return stored
     folder = cache_folder() / "frames"
+    key = (folder, media.digest, rule)
+    recent = _recent_stills.get(key)
+    if recent is not None and all(isinstance(part.source, Path) and part.source.exists() for part in recent.parts):
+        return recent
+    while len(_recent_stills) >= _MOST_RECENT:
+        _recent_stills.pop(next(iter(_recent_stills)), None)
+    stills = _recent_stills[key] = _read_or_make_stills(media, rule, make, folder)
+    return stills
+
+
+_recent_stills: dict[tuple[Path, str, str], Stills] = {}
+"""Stills whose files in the cache were checked: cases about the same file follow each other."""
+_MOST_RECENT = 1_000
+
+
+def _read_or_make_stills(media: Media, rule: str, make: Callable[[Path], Stills], folder: Path) -> Stills:
     index = folder / f"{media.digest}-{rule}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
         return _cached_stills(json.loads(index.read_bytes()), media, rule, folder)
