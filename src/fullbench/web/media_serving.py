@@ -7,7 +7,6 @@ generator (`media_metadata_blanking`). Documents and files whose metadata cannot
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,21 +17,23 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import Response, StreamingResponse
 from sqlalchemy import Connection
 
-from fullbench.core.media import Media
+from fullbench.core.media import HEAD_BYTES, Media, kind_of, read_media, recognise_type
 from fullbench.core.picture import Picture
-from fullbench.errors import InputError, LedgerError
+from fullbench.errors import InputError
 from fullbench.media_metadata_blanking import UnparsableMediaError, can_play, clean_pieces, patches_of
 from fullbench.studies.exchange.preview_picture_of_video_or_document import preview_picture
 from fullbench.web.accounts.users import User
 from fullbench.web.picture_checks_storage_and_serving import (
     SIZES,
+    CheckedPicture,
     Digest,
+    check_picture,
+    find_media,
     picture_response,
-    record_upload_row,
+    record_upload,
     uploads_folder,
-    visible_upload,
 )
-from fullbench.web.route_access_connection_and_csrf_checks import Database, Organiser, Reader, ledger_of, settings_of
+from fullbench.web.route_access_connection_and_csrf_checks import Database, Organiser, Reader, settings_of
 from fullbench.web.site_settings_and_worker_transfer import Settings
 from fullbench.web.words import key
 
@@ -76,8 +77,8 @@ def can_preview(media: Media) -> bool:
     return library is not None and find_spec(library) is not None
 
 
-def store_media(connection: Connection, settings: Settings, user: User, media: Media) -> None:
-    """Store a file that tasks show by its digest, and record who uploaded it."""
+def check_media(media: Media) -> CheckedPicture:
+    """Return a video, recording or document that people can be shown, or refuse it."""
     path = media.source if isinstance(media.source, Path) else None
     if media.kind == "document" and preview_of(media) is None:
         raise InputError(
@@ -91,14 +92,36 @@ def store_media(connection: Connection, settings: Settings, user: User, media: M
             "save it as MP4, WebM, WAV or MP3",
             path=path,
         )
+    return CheckedPicture(media, 0, 0, media.byte_count)
+
+
+def check_upload(file: Path, settings: Settings) -> CheckedPicture:
+    """Return an uploaded file whose content is one that people can be shown: a picture or another file."""
+    with file.open("rb") as opened:
+        head = opened.read(HEAD_BYTES)
+    if kind_of(recognise_type(head) or "") != "image":
+        return check_media(read_media(file, path=file))  # its folder is taken out of what people are told
+    if file.stat().st_size > settings.picture_limit:
+        raise InputError(key("The picture has too many bytes."))
+    return check_picture(file.read_bytes(), settings)
+
+
+def store_media(connection: Connection, settings: Settings, user: User, media: Media) -> CheckedPicture:
+    """Store a file that tasks show by its digest, and record who uploaded it."""
+    upload = check_media(media)
     uploads_folder(settings).keep(media)
-    record_upload_row(connection, user, media, media.byte_count)
+    record_upload(connection, user, upload)
+    return upload
 
 
 @router.get("/media/{digest}")
 def serve_media(request: Request, user: Reader, connection: Database, digest: Digest) -> Response:
     """Send a video or recording, or a range of it, without metadata."""
-    media = _find_media(request, connection, user, digest)
+    return media_response(request, find_playable(request, connection, user, digest))
+
+
+def media_response(request: Request, media: Media) -> Response:
+    """Return a video or recording, or a range of it, without metadata."""
     if media.kind == "document":
         raise HTTPException(403, key("Documents contain metadata. Leads can download them; others see the pages."))
     try:
@@ -121,12 +144,17 @@ def serve_preview(
     size: Annotated[int | None, Query(ge=1, le=10_000)] = None,
 ) -> Response:
     """Send a frame of a video, or the first pages of a document; veiled, they are colours and no shapes."""
-    picture = preview_of(_find_media(request, connection, user, digest))
+    return preview_response(request, find_playable(request, connection, user, digest), is_veiled=veiled, size=size)
+
+
+def preview_response(request: Request, media: Media, *, is_veiled: bool, size: int | None) -> Response:
+    """Return a frame of a video, or the first pages of a document."""
+    picture = preview_of(media)
     if picture is None:
         raise HTTPException(404, key("There is no preview of this file."))
-    if size is None and not veiled and picture.media_type == "image/webp":
+    if size is None and not is_veiled and picture.media_type == "image/webp":
         return _whole_preview(request, picture)
-    return picture_response(request, picture, is_veiled=veiled, size=size or SIZES[-1])
+    return picture_response(request, picture, is_veiled=is_veiled, size=size or SIZES[-1])
 
 
 def _whole_preview(request: Request, picture: Picture) -> Response:
@@ -142,25 +170,23 @@ def _whole_preview(request: Request, picture: Picture) -> Response:
 @router.get("/media/{digest}/original")
 def serve_original_media(request: Request, user: Organiser, connection: Database, digest: Digest) -> Response:
     """Send a file as it is stored, with its metadata, to a lead."""
-    media = _find_media(request, connection, user, digest)
+    return original_media_response(find_playable(request, connection, user, digest))
+
+
+def original_media_response(media: Media) -> Response:
+    """Return the stored bytes of a file as a download that no cache may store."""
     headers = {
         "Cache-Control": "private, no-store",
         "Content-Security-Policy": "default-src 'none'; sandbox",
-        "Content-Disposition": f'attachment; filename="{digest[:12]}.{media.suffix}"',
+        "Content-Disposition": f'attachment; filename="{media.digest[:12]}.{media.suffix}"',
     }
     return StreamingResponse(media.pieces(), headers=headers, media_type=media.media_type)
 
 
-def _find_media(request: Request, connection: Connection, user: User | None, digest: str) -> Media:
-    """Return a file that this user may see. Raise 404 for all others, whether they exist or not."""
-    ledger = ledger_of(request)
-    media: Media | None = None
-    if ledger is not None:
-        with suppress(LedgerError):
-            media = ledger.media(digest)
-    if media is None:
-        media = visible_upload(connection, settings_of(request), user, digest)
-    if media is None or media.kind == "image":
+def find_playable(request: Request, connection: Connection, user: User | None, digest: str) -> Media:
+    """Return a file as `find_media` does; pictures have addresses of their own."""
+    media = find_media(request, connection, user, digest)
+    if media.kind == "image":
         raise HTTPException(404, key("There is no such file."))
     return media
 

@@ -1,4 +1,4 @@
-"""Store, check and serve pictures of the ledger and uploads, identified by digest.
+"""Store, check and find pictures and other files of the ledger and uploads, and serve pictures, by digest.
 
 Only PNG, JPEG, WebP and GIF keep their type and pixels. They are served without metadata, which may name the
 generator. Any other picture of the ledger is redrawn as WebP. Originals are for leads only, at a separate address that
@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import time
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
@@ -51,9 +52,9 @@ router = APIRouter(include_in_schema=False)
 
 @dataclass(frozen=True, slots=True)
 class CheckedPicture:
-    """An uploaded picture whose bytes were checked."""
+    """An uploaded picture whose bytes were checked, or another file; only pictures have a width and a height."""
 
-    picture: Picture
+    picture: Media
     width: int
     height: int
     bytes: int
@@ -93,21 +94,14 @@ def store_upload(connection: Connection, settings: Settings, user: User, data: b
 
 
 def record_upload(connection: Connection, user: User, upload: CheckedPicture) -> None:
-    """Record the uploader of a checked and stored picture. Repeating it changes nothing."""
-    record_upload_row(connection, user, upload.picture, upload.bytes, (upload.width, upload.height))
-
-
-def record_upload_row(
-    connection: Connection, user: User, media: Media, byte_count: int, size: tuple[int, int] = (0, 0)
-) -> None:
-    """Record the uploader of a stored file; only pictures have a size."""
+    """Record the uploader of a checked and stored file. Repeating it changes nothing."""
     row = {
-        "digest": media.digest,
+        "digest": upload.picture.digest,
         "user_id": user.id,
-        "media": media.media_type,
-        "bytes": byte_count,
-        "width": size[0],
-        "height": size[1],
+        "media": upload.picture.media_type,
+        "bytes": upload.bytes,
+        "width": upload.width,
+        "height": upload.height,
         "at": time.time(),
     }
     try:
@@ -134,18 +128,25 @@ def visible_upload(connection: Connection, settings: Settings, user: User | None
     return None if media is None else uploads_folder(settings).find(digest, media, kind_of(media))
 
 
-def find_picture(request: Request, connection: Connection, user: User | None, digest: str) -> Picture:
-    """Return a picture that this user may see. Raise 404 for all others, whether they exist or not."""
+def find_media(request: Request, connection: Connection, user: User | None, digest: str) -> Media:
+    """Return a picture or other file that this user may see. Raise 404 for all others, whether they exist or not."""
     ledger = ledger_of(request)
+    media: Media | None = None
     if ledger is not None:
-        try:
-            return ledger.picture(digest)
-        except LedgerError:
-            pass
-    upload = visible_upload(connection, settings_of(request), user, digest)
-    if not isinstance(upload, Picture):
-        raise HTTPException(404, key("There is no such picture."))
-    return upload
+        with suppress(LedgerError):
+            media = ledger.media(digest)
+    media = media or visible_upload(connection, settings_of(request), user, digest)
+    if media is None:
+        raise HTTPException(404, key("There is no such file."))
+    return media
+
+
+def find_picture(request: Request, connection: Connection, user: User | None, digest: str) -> Picture:
+    """Return a picture as `find_media` does; another file is none."""
+    media = find_media(request, connection, user, digest)
+    if not isinstance(media, Picture):
+        raise HTTPException(404, key("There is no such file."))
+    return media
 
 
 def picture_url(digest: str, tags: Any = None, *, size: int | None = None) -> str:

@@ -155,7 +155,7 @@ def _answer_parts(sample: Mapping[str, Any], file: Path) -> tuple[Part, ...]:
         return parts
     if isinstance(output.get("completion"), str):
         return (str(output["completion"]),)
-    texts = [part for part in parts if not isinstance(part, OmittedPart)]
+    texts = [part for part in parts if isinstance(part, str) and not isinstance(part, OmittedPart)]
     return ("".join(texts),) if parts else (words_of(content),)
 
 

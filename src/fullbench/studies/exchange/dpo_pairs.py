@@ -126,7 +126,11 @@ def _media_rows(pairs: Iterable[tuple[Item, Response, Response]]) -> Iterator[di
         if better.text or worse.text or not len(media[0]) == len(media[1]) == 1:
             raise InputError(f"the responses to item {item.id!r} are neither words nor one file each")
         (chosen,), (rejected,) = media
-        row = {"prompt": item.question, "chosen": _media_cell(chosen), "rejected": _media_cell(rejected)}
+        row: dict[str, Any] = {
+            "prompt": item.question,
+            "chosen": _media_cell(chosen),
+            "rejected": _media_cell(rejected),
+        }
         if chosen.kind == "image":
             # The order is pseudo-random but reproducible (by digest), so that a trainer cannot learn it.
             first = chosen.digest < rejected.digest

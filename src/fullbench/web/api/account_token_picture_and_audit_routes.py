@@ -1,4 +1,4 @@
-"""API routes for accounts, tokens, pictures and the audit log under `/api/v1`, and the API's description."""
+"""API routes under `/api/v1` for accounts, tokens, pictures, other media and the audit log; the API's description."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, File, HTTPException, Query, Request, Response, UploadFile
 from fastapi.responses import HTMLResponse
 
+from fullbench.core.media import media_from_bytes
 from fullbench.core.translatable_note import error_sentence
 from fullbench.errors import InputError
-from fullbench.web import picture_checks_storage_and_serving
+from fullbench.web import media_serving, picture_checks_storage_and_serving
 from fullbench.web.accounts import api_tokens, audit_log, invitations, users
 from fullbench.web.api import api_description_for_html_page
 from fullbench.web.api.schemas import (
@@ -21,6 +22,7 @@ from fullbench.web.api.schemas import (
     InvitationWish,
     Limit,
     Me,
+    MediaShown,
     Page,
     Person,
     PersonChange,
@@ -28,6 +30,7 @@ from fullbench.web.api.schemas import (
     TokenMade,
     TokenShown,
     TokenWish,
+    show_media,
 )
 from fullbench.web.api.token_authentication import Organiser, Viewer
 from fullbench.web.page_rendering import render_template
@@ -36,7 +39,7 @@ from fullbench.web.route_access_connection_and_csrf_checks import CurrentUser, D
 router = APIRouter(prefix="/api/v1", responses=RESPONSES)
 docs = APIRouter(include_in_schema=False)
 
-TAG_ACCOUNTS, TAG_PICTURES = "accounts", "pictures"
+TAG_ACCOUNTS, TAG_PICTURES, TAG_MEDIA = "accounts", "pictures", "media"
 
 
 @docs.get("/api")
@@ -201,6 +204,74 @@ def original_picture(
     return picture_checks_storage_and_serving.original_response(
         picture_checks_storage_and_serving.find_picture(request, connection, caller, digest)
     )
+
+
+@router.post("/media", status_code=201, tags=[TAG_MEDIA])
+def upload_media(
+    request: Request, caller: Viewer, connection: Database, file: Annotated[UploadFile, File()]
+) -> MediaShown:
+    """Upload a video, recording or PDF document, which its content shows; it is known by the digest of its bytes."""
+    if not caller.may("annotator"):
+        raise HTTPException(403, "a viewer's account only reads")
+    settings = settings_of(request)
+    try:
+        media = media_from_bytes(file.file.read(settings.body_limit + 1), name=file.filename)
+        if media.kind == "image":
+            raise InputError("this is a picture: send it to /api/v1/pictures")
+        media_serving.store_media(connection, settings, caller, media)
+    except InputError as error:
+        raise HTTPException(400, error_sentence(error)) from error
+    audit_log.record_action(request, connection, caller, "media uploaded", media.digest)
+    return show_media(media)
+
+
+@router.get(
+    "/media/{digest}",
+    tags=[TAG_MEDIA],
+    response_class=Response,
+    responses={
+        200: {"description": "The file", "content": {"video/*": {}, "audio/*": {}}},
+        206: {"description": "The range of bytes that the header Range names"},
+    },
+)
+def playable_media(
+    request: Request, caller: Viewer, connection: Database, digest: picture_checks_storage_and_serving.Digest
+) -> Response:
+    """A video or recording, or a range of it, without metadata such as the generator's name."""
+    return media_serving.media_response(request, media_serving.find_playable(request, connection, caller, digest))
+
+
+@router.get(
+    "/media/{digest}/preview",
+    tags=[TAG_MEDIA],
+    response_class=Response,
+    responses={200: {"description": "The picture", "content": {"image/webp": {}}}},
+)
+def media_preview(
+    request: Request,
+    caller: Viewer,
+    connection: Database,
+    digest: picture_checks_storage_and_serving.Digest,
+    *,
+    veiled: bool = False,
+    size: Annotated[int | None, Query(ge=1, le=10_000)] = None,
+) -> Response:
+    """A frame of a video, or the first pages of a document, as a picture; whole, small or veiled."""
+    media = media_serving.find_playable(request, connection, caller, digest)
+    return media_serving.preview_response(request, media, is_veiled=veiled, size=size)
+
+
+@router.get(
+    "/media/{digest}/original",
+    tags=[TAG_MEDIA],
+    response_class=Response,
+    responses={200: {"description": "The file", "content": {"application/octet-stream": {}}}},
+)
+def original_media(
+    request: Request, caller: Organiser, connection: Database, digest: picture_checks_storage_and_serving.Digest
+) -> Response:
+    """A video, recording or document as it was uploaded, with its metadata."""
+    return media_serving.original_media_response(media_serving.find_playable(request, connection, caller, digest))
 
 
 @router.get("/audit", tags=[TAG_ACCOUNTS])

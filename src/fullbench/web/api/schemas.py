@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Generic, TypeVar
+from contextlib import suppress
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
+from fullbench.core.media import Media
+from fullbench.errors import InputError
 from fullbench.web.accounts.api_tokens import Scope
 from fullbench.web.accounts.users import Role
 
@@ -99,6 +102,28 @@ class PictureShown(Shape):
     width: int
     height: int
     bytes: int
+
+
+class MediaShown(Shape):
+    """A picture, video, recording or document of a question or a response."""
+
+    kind: Literal["image", "video", "audio", "document"]
+    digest: str
+    media_type: str
+    bytes: int | None = Field(description="Its size; null if the file is gone.")
+    url: str = Field(description="Where the file is, without metadata; for a document, a picture of its first pages.")
+
+
+def show_media(media: Media) -> MediaShown:
+    """Return a file as the API shows it."""
+    byte_count = None
+    with suppress(InputError):
+        byte_count = media.byte_count
+    where = {"image": "pictures/{}", "document": "media/{}/preview"}.get(media.kind, "media/{}")
+    return MediaShown(
+        kind=media.kind, digest=media.digest, media_type=media.media_type, bytes=byte_count,
+        url="/api/v1/" + where.format(media.digest),
+    )  # fmt: skip
 
 
 class Act(Shape):

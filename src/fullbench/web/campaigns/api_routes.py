@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, HTTPException, Query, Request
@@ -11,11 +10,11 @@ from pydantic import Field
 from sqlalchemy import Connection
 
 from fullbench.core.item import Item
-from fullbench.core.picture import Picture
+from fullbench.core.media import Media
 from fullbench.core.response import Response
 from fullbench.core.translatable_note import Note, error_sentence
 from fullbench.errors import InputError
-from fullbench.web import picture_checks_storage_and_serving
+from fullbench.web import media_serving, picture_checks_storage_and_serving
 from fullbench.web.accounts import audit_log
 from fullbench.web.accounts.users import User
 from fullbench.web.api.schemas import RESPONSES, Id, Limit, Page, Shape
@@ -71,11 +70,12 @@ class CampaignShown(Shape):
 
 
 class ItemWish(Shape):
-    """An item; pictures by the digest that `POST /pictures` gave."""
+    """An item; files by the digest that `POST /pictures` or `POST /media` gave."""
 
     id: Name
     question: Text
     pictures: Annotated[tuple[Digest, ...], Field(max_length=50)] = ()
+    media: Annotated[tuple[Digest, ...], Field(max_length=50)] = ()
     reference: Text | None = None
     tags: Annotated[dict[str, str], Field(max_length=50, default_factory=dict)]
 
@@ -87,6 +87,7 @@ class ResponseWish(Shape):
     contestant: Name
     text: Text = ""
     pictures: Annotated[tuple[Digest, ...], Field(max_length=50)] = ()
+    media: Annotated[tuple[Digest, ...], Field(max_length=50)] = ()
 
 
 class CampaignWish(Shape):
@@ -255,21 +256,22 @@ def create_campaign(request: Request, caller: Organiser, wish: CampaignWish) -> 
 
 
 def _item_from_wish(request: Request, connection: Connection, caller: User, wish: ItemWish) -> Item:
-    pictures = _find_pictures(request, connection, caller, wish.pictures)
-    return Item.ask(wish.id, wish.question, *pictures, reference=wish.reference, tags=wish.tags)
+    media = _find_media(request, connection, caller, wish)
+    return Item.ask(wish.id, wish.question, *media, reference=wish.reference, tags=wish.tags)
 
 
 def _response_from_wish(request: Request, connection: Connection, caller: User, wish: ResponseWish) -> Response:
-    pictures = _find_pictures(request, connection, caller, wish.pictures)
-    words = (wish.text,) if wish.text or not pictures else ()
-    return Response(wish.item, wish.contestant, (*pictures, *words))
+    media = _find_media(request, connection, caller, wish)
+    words = (wish.text,) if wish.text or not media else ()
+    return Response(wish.item, wish.contestant, (*media, *words))
 
 
-def _find_pictures(
-    request: Request, connection: Connection, caller: User, digests: Sequence[str]
-) -> tuple[Picture, ...]:
-    return tuple(
-        picture_checks_storage_and_serving.find_picture(request, connection, caller, digest) for digest in digests
+def _find_media(
+    request: Request, connection: Connection, caller: User, wish: ItemWish | ResponseWish
+) -> tuple[Media, ...]:
+    return (
+        *(picture_checks_storage_and_serving.find_picture(request, connection, caller, one) for one in wish.pictures),
+        *(media_serving.find_playable(request, connection, caller, one) for one in wish.media),
     )
 
 

@@ -14,7 +14,7 @@ from pydantic import Field
 from fullbench.analysis.summary.study_summary import sentences_of
 from fullbench.core.table import Table
 from fullbench.reports.table_formats import render_table
-from fullbench.web.api.schemas import RESPONSES, Limit, Page, Shape
+from fullbench.web.api.schemas import RESPONSES, Limit, MediaShown, Page, Shape, show_media
 from fullbench.web.api.token_authentication import Viewer
 from fullbench.web.campaigns.votes import hidden_open_campaign_cases_and_results
 from fullbench.web.results import hidden_cases_and_results
@@ -169,12 +169,14 @@ class CaseShown(Shape):
     question: str | None
     reference: str | None
     pictures: Sequence[str]
+    media: Sequence[MediaShown] = Field(description="All files of the question, in their order.")
     tags: Mapping[str, str]
     ballot: str
     criterion: str
     contestants: Sequence[str]
     samples: Sequence[int] = Field(description="Which answer of each contestant is shown.")
     answers: Mapping[str, str]
+    answer_media: Mapping[str, Sequence[MediaShown]] = Field(description="Files of the answers that have any.")
     hidden: bool = False
     verdicts: Sequence[CaseVerdictShown]
     names: Mapping[str, str] = DISPLAY_NAMES
@@ -342,6 +344,7 @@ def case(request: Request, caller: Viewer, connection: Database, case_key: Key, 
     all_details = [
         details for group in (*case_details.judges.values(), *case_details.people.values()) for details in group
     ]
+    responses = () if case_details.case is None else case_details.case.responses
     return CaseShown(
         key=case_key,
         study=case_details.study,
@@ -349,14 +352,17 @@ def case(request: Request, caller: Viewer, connection: Database, case_key: Key, 
         question=None if item is None else item.question,
         reference=None if item is None else item.reference,
         pictures=[] if item is None else [picture.digest for picture in item.pictures],
+        media=[] if item is None else [show_media(media) for media in item.media],
         tags={} if item is None else item.tags,
         ballot=case_details.ballot,
         criterion=case_details.criterion,
         contestants=case_details.contestants,
         samples=[] if case_details.case is None else case_details.case.samples or [0] * len(case_details.contestants),
-        answers={
-            answer_name(response.contestant, response.sample): response.text
-            for response in (() if case_details.case is None else case_details.case.responses)
+        answers={answer_name(response.contestant, response.sample): response.text for response in responses},
+        answer_media={
+            answer_name(response.contestant, response.sample): [show_media(media) for media in response.media]
+            for response in responses
+            if response.media
         },
         verdicts=[_verdict_to_schema(details) for details in all_details],
         names=views_of(request).names.differing(

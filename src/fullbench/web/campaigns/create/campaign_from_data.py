@@ -145,9 +145,11 @@ def plan_tasks(campaign: Campaign, material: Material, task_limit: int = TASK_LI
     contents = _with_known_chances(contents, campaign, material)
     if not contents:
         raise InputError(Note("web.wrong.there-is-nothing-to-do", kind=campaign.kind_name))
-    # A generator that refuses leaves no picture: one picture anywhere is enough.
-    if campaign.kind_name == "rate" and not any(each.pictures for task in contents for each in task.responses):
-        raise InputError(key("The kind rate is for pictures, and no response has one. Choose score or pair for texts."))
+    # A generator that refuses leaves no file: one file anywhere is enough.
+    if campaign.kind_name == "rate" and not any(each.media for task in contents for each in task.responses):
+        raise InputError(
+            key("The kind rate is for files such as pictures, and no response has one. Choose score or pair for texts.")
+        )
     return PlannedTasks(contents, known_tasks, left_out, gain)
 
 

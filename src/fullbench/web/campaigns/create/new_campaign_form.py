@@ -1,6 +1,6 @@
-"""Form of a new campaign: fields, files, and the pictures that the files name.
+"""Form of a new campaign: fields, files, and the pictures and other media that the files name.
 
-Files come from untrusted users, so a name in them may only be that of a picture in the same request, never a path.
+Files come from untrusted users, so a name in them may only be that of a file in the same request, never a path.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from typing import Any
 from fastapi import Request
 from starlette.datastructures import UploadFile
 
+from fullbench.core.media import PART_NAMES, kind_of, recognise_type
 from fullbench.core.translatable_note import Note, word_note
 from fullbench.errors import InputError
+from fullbench.files.item_response_verdict_files import MEDIA
 from fullbench.files.row_readers import read_rows
 from fullbench.ledger.ledger import Ledger
-from fullbench.web import picture_checks_storage_and_serving
+from fullbench.web import media_serving, picture_checks_storage_and_serving
 from fullbench.web.accounts.users import User
 from fullbench.web.campaigns.campaigns import CampaignPlan
 from fullbench.web.campaigns.create import chunked_upload
@@ -37,7 +39,8 @@ FILES = ("items", "responses", "queue", "gold", "qualify", "separate")
 SWITCHES = ("reason", "reference", "confirm", "assigned", "results", "show_pay")
 TABLES = chunked_upload.ROWS[1:]
 """Suffixes of row files other than JSON lines."""
-NAMING = {"picture", "pictures", "image", "images", "path"}
+NAMING = {"path", *PART_NAMES.values(), *MEDIA, *(name for names in MEDIA.values() for name in names)}
+"""Columns and parts whose values are names of files."""
 PARTS = ("turns", "parts")
 
 
@@ -147,7 +150,7 @@ def parse_whole_number(fields: Mapping[str, str], name: str, default: int) -> in
 
 @dataclass(frozen=True)
 class FormFiles:
-    """Files of a form on disk, and the pictures that were checked before."""
+    """Files of a form on disk, and the pictures and other media that were checked before."""
 
     files: dict[str, Path]
     checked_pictures: dict[str, CheckedPicture]
@@ -181,14 +184,10 @@ def _store_form_files(folder: Path, form: SubmittedForm, settings: Settings) -> 
     for picture, data in form.pictures.items():
         if "/" in picture or "\\" in picture or "\x00" in picture or len(picture.encode("utf-8", "replace")) > 200:
             raise InputError(Note("web.wrong.a-picture-has-a-plain", name=picture[:80]))
-        if len(data) > settings.picture_limit:
+        limit = settings.picture_limit if kind_of(recognise_type(data) or "") == "image" else settings.body_limit
+        if len(data) > limit:
             raise InputError(
-                Note(
-                    "web.wrong.the-picture-has-bytes-are",
-                    picture=picture,
-                    n=len(data),
-                    picture_limit=settings.picture_limit,
-                )
+                Note("web.wrong.the-picture-has-bytes-are", picture=picture, n=len(data), picture_limit=limit)
             )
         # With the prefix, no picture can overwrite a file of rows.
         (folder / f"p-{picture}").write_bytes(data)
@@ -201,7 +200,7 @@ def _store_form_files(folder: Path, form: SubmittedForm, settings: Settings) -> 
 def _unpack_uploaded_files(folder: Path, form: SubmittedForm, settings: Settings) -> FormFiles:
     """Files of the form itself replace those of the same kind.
 
-    Pictures are checked here, before the database transaction: many of them take minutes.
+    Media are checked here, before the database transaction: many of them take minutes.
     """
     home = chunked_upload.unpack_upload(folder, settings.parcel_limit)
     every = {str(path.relative_to(home)): path for path in home.rglob("*") if path.is_file()}
@@ -216,9 +215,7 @@ def _unpack_uploaded_files(folder: Path, form: SubmittedForm, settings: Settings
     checked_pictures: dict[str, CheckedPicture] = {}
     store = picture_checks_storage_and_serving.uploads_folder(settings)
     for name in sorted(used_pictures):
-        if every[name].stat().st_size > settings.picture_limit:
-            raise InputError(key("The picture has too many bytes."))
-        checked_picture = picture_checks_storage_and_serving.check_picture(every[name].read_bytes(), settings)
+        checked_picture = media_serving.check_upload(every[name], settings)
         store.keep(checked_picture.picture)
         picture = checked_picture.picture
         stored_picture = replace(picture, source=store.path(picture.digest))

@@ -77,7 +77,7 @@ def shared_pairs(
 
 def picture_keys(item: Item) -> set[str]:
     """Return the keys by which items are compared: the digests of their pictures, else the question."""
-    return {picture.digest for picture in item.pictures} or {item.question}
+    return {media.digest for media in item.media} or {item.question}
 
 
 def count_shared_pairs(connection: Connection, tasks_on: Mapping[str, int], other_campaigns: Sequence[Campaign]) -> int:
