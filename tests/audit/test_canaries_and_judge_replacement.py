@@ -59,7 +59,7 @@ def test_a_judge_that_changed_is_noticed_and_one_that_did_not_is_not(tmp_path):
         later = hearing(ledger, _behind(steady, replace(steady, picture_use=0.6)), 200)
         assert later.rang_at_call > again.call_count
         assert later.share.value < again.share.value
-        assert [*canary_checks.load_alarms(ledger)] == ["served"]
+        assert [alarm.judge for alarm in canary_checks.load_alarms(ledger)] == ["served"]
         assert gated(tmp_path) == (1, f"the alarm rang at canary call {later.rang_at_call}")
 
 

@@ -54,6 +54,14 @@ def test_the_action_audits_and_gates(action, tmp_path):
     assert "1 of 2 passed" in (tmp_path / "second folder" / "gate.svg").read_text(encoding="utf-8")
     assert len((tmp_path / "summary.md").read_text(encoding="utf-8")) > len(summary)
 
+    words = "--quick --media audio --ledger audio.ledger"
+    done = run_step(action, "Audit", tmp_path, audit="simulated:accurate", audit_options=words)
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "audio.toml").write_text("[[audit]]\naudio_use_index = 0.5\n")
+    done = run_step(action, "Gate", tmp_path, thresholds="audio.toml", ledger="audio.ledger", out="third")
+    assert done.returncode == 0, done.stderr
+    assert "audio_use_index" in (tmp_path / "third" / "gate.md").read_text(encoding="utf-8")
+
     done = run_step(action, "Gate", tmp_path, thresholds="missing.toml")
     assert done.returncode == 2
     assert "missing.toml" in done.stderr

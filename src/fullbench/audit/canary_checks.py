@@ -16,20 +16,25 @@ from dataclasses import dataclass, replace
 
 from fullbench.audit.cases.build_audit_cases import PAIRS, hidden_pair
 from fullbench.audit.cases.irrelevant_answer_changes_and_rewordings import CRITERION
+from fullbench.audit.cases.media_use_cases import MEDIA, hidden_pair_case
 from fullbench.audit.cases.synthetic_items import SceneQuestion, draw_question
 from fullbench.audit.measures.verdicts_with_truth import share_over_items
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case
 from fullbench.core.estimate import Estimate
 from fullbench.core.json_digests_and_cached_properties import digest
+from fullbench.core.media import NOUNS
 from fullbench.core.table import Cell, Table
-from fullbench.core.translatable_note import Note
+from fullbench.core.translatable_note import Note, word_note
 from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.ledger.ledger import Ledger
 from fullbench.stats.drift_alarm import alarm_call
 
 STUDY = "canaries"
+"""Study of the canaries on pictures; those on another medium are in a study of its own."""
+PICTURE = "picture"
+CANARY_MEDIA = (PICTURE, *MEDIA)
 CASES = 60
 SELECTION_ROUNDS = 3
 """Trials after the first verdict that select the watched cases."""
@@ -44,9 +49,21 @@ def private_seed(ledger: Ledger) -> int:
     return int.from_bytes(hmac.digest(ledger.salt or b"", b"canaries", "sha256")[:6])
 
 
-def draw_canaries(ledger: Ledger, count: int = CASES) -> list[Case]:
-    """Return the ledger's canaries as first trials; easy and medium questions, which stable judges get right."""
+def study_of(medium: str) -> str:
+    """Return the study of the canaries on a medium.
+
+    >>> study_of("picture"), study_of("video")
+    ('canaries', 'canaries-video')
+    """
+    return STUDY if medium == PICTURE else f"{STUDY}-{medium}"
+
+
+def draw_canaries(ledger: Ledger, count: int = CASES, *, medium: str = PICTURE) -> list[Case]:
+    """Return the ledger's canaries as first trials; of pictures, easy and medium questions only."""
     seed, cases = private_seed(ledger), list[Case]()
+    if medium != PICTURE:
+        kind = next(name for name in MEDIA if name == medium)
+        return [hidden_pair_case(kind, seed, number, f"canary-{medium}-{number:03d}") for number in range(count)]
     index = 0
     while len(cases) < count:
         scene_question: SceneQuestion = draw_question(seed, "canary", index)
@@ -137,9 +154,10 @@ class Alarm:
     share: Estimate | None
     rang_at_call: int
     served_models: tuple[str, ...]
+    medium: str = PICTURE
 
 
-def judge_alarm(record: Record, judge: str) -> Alarm:
+def judge_alarm(record: Record, judge: str, medium: str = PICTURE) -> Alarm:
     """Decide if a judge has changed, from all its trials in order."""
     # An unusable verdict differs from one with marks, so a judge that starts to refuse is noticed too.
     verdicts_by_case = _verdicts_by_case(record, judge)
@@ -174,6 +192,7 @@ def judge_alarm(record: Record, judge: str) -> Alarm:
         ),
         rang_at_call,
         tuple(sorted(served_models)),
+        medium,
     )
 
 
@@ -182,19 +201,24 @@ def _is_right(verdict: Verdict) -> bool:
     return marks is not None and dict(zip(verdict.contestants, marks, strict=True)).get("right") == 1.0
 
 
-def load_alarms(ledger: Ledger) -> Mapping[str, Alarm]:
-    """Return the alarms of all judges with canaries in a ledger."""
-    if STUDY not in ledger.studies():
-        return {}
-    record = ledger.record(study=STUDY)
-    return {judge: judge_alarm(record, judge) for judge in record.judges}
+def load_alarms(ledger: Ledger) -> list[Alarm]:
+    """Return the alarms of all judges with canaries in a ledger, one for each medium."""
+    studies = ledger.studies()
+    records = {medium: ledger.record(study=study_of(medium)) for medium in CANARY_MEDIA if study_of(medium) in studies}
+    return [judge_alarm(record, judge, medium) for medium, record in records.items() for judge in record.judges]
+
+
+def _noun_of(medium: str) -> str:
+    return next((NOUNS[name] for name in MEDIA if name == medium), PICTURE)
 
 
 def canary_table(alarms: Sequence[Alarm]) -> Table:
     """Return a table of the judges' canaries."""
+    has_media = any(alarm.medium != PICTURE for alarm in alarms)
     rows: list[list[Cell]] = [
         [
             alarm.judge,
+            *([word_note(_noun_of(alarm.medium))] if has_media else []),
             alarm.watched_count,
             alarm.baseline_counts[0] / alarm.baseline_counts[1] if alarm.baseline_counts[1] else None,
             alarm.call_count,
@@ -211,5 +235,13 @@ def canary_table(alarms: Sequence[Alarm]) -> Table:
     notes += [
         Note("canary.left-out", judge=alarm.judge, n=alarm.unwatched_count) for alarm in alarms if alarm.unwatched_count
     ]
-    columns = table_columns("judge", "canaries", "differed in the baseline", "calls", "as at first", "what is seen")
+    columns = table_columns(
+        "judge",
+        *(["medium"] if has_media else []),
+        "canaries",
+        "differed in the baseline",
+        "calls",
+        "as at first",
+        "what is seen",
+    )
     return Table("canaries", Note("canary.title"), columns, rows, notes)

@@ -68,7 +68,7 @@ def _audit_parts(ledger: Ledger, study: str) -> Iterator[str]:
         lines = [f"[[audit]]\nstudy = {_quoted(study)}\njudge = {_quoted(judge)}"]
         for name, measurement in audit_measurements(findings).items():
             value = measurement.value if isinstance(measurement, Estimate) else measurement
-            if value is not None and name in {"accuracy", "picture_use_index", "steadiness", "attack_rate", "unusable"}:
+            if value is not None and name not in {"place_use_index", "bias", "reading_misled"}:
                 threshold = _lower(value) if AUDIT_THRESHOLDS[name] else _upper(value)
                 lines.append(f"{name} = {threshold}  # now {value:.3g}")
         yield "\n".join(lines) + "\n"

@@ -5,7 +5,8 @@
     [[audit]]                     # an audited judge; without `judge`, every one of the study
     study = "audit-quick-0"
     judge = "simulated/accurate"  # a name, or the beginning of one or more names
-    accuracy = 0.8                # at least; also picture_use_index, place_use_index and steadiness
+    accuracy = 0.8                # at least; also picture_use_index, place_use_index and steadiness; of an audit of
+                                  # other media video_accuracy, video_use_index, video_order_index, audio_...
     attack_rate = 0.05            # at most; also bias (log-odds per strength), unusable (a share) and reading_misled
 
     [[agreement]]                 # with people, on pairs (accuracy) or scores (Pearson)
@@ -20,6 +21,7 @@
 
     [[drift]]                     # the canaries of a judge raised no alarm
     judge = "openai/gpt-4o"
+    medium = "video"              # by default, all media with canaries of this judge
 
 With `sure = true`, the end of the interval must pass, not only the estimate.
 """
@@ -36,6 +38,7 @@ from fullbench.analysis.boards.leaderboard import Settings, build_boards
 from fullbench.audit import audit_card_and_board as cards
 from fullbench.audit import canary_checks
 from fullbench.audit.audited_judge_loader import view_members
+from fullbench.audit.cases.media_use_cases import MEDIA
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
@@ -49,16 +52,22 @@ from fullbench.studies import ledger_verdicts_with_panels
 from fullbench.studies.disputed_and_unusable_ledger_cases import BASELINES
 from fullbench.studies.ledger_display_names_and_name_lookup import find_contestants, find_name, load_display_names
 
+_MEDIA_THRESHOLDS = tuple(
+    f"{medium}_{name}"
+    for medium, tests in MEDIA.items()
+    for name in ("accuracy", "use_index", *(["order_index"] if tests.reordered else []))
+)
+"""Accuracy, use index and order index of each medium that has them."""
 AUDIT_THRESHOLDS = {
     "accuracy": True, "picture_use_index": True, "place_use_index": True, "steadiness": True, "attack_rate": False,
-    "bias": False, "unusable": False, "reading_misled": False,
+    "bias": False, "unusable": False, "reading_misled": False, **dict.fromkeys(_MEDIA_THRESHOLDS, True),
 }  # fmt: skip
 """Thresholds on an audited judge; True if more is better."""
 _KEYS: Mapping[str, frozenset[str]] = {
     "audit": frozenset({"ledger", "study", "judge", "sure", *AUDIT_THRESHOLDS}),
     "agreement": frozenset({"ledger", "study", "judge", "on", "at_least", "sure"}),
     "regression": frozenset({"ledger", "study", "contestant", "judge", "base", "base_study", "points", "sure"}),
-    "drift": frozenset({"ledger", "judge"}),
+    "drift": frozenset({"ledger", "judge", "medium"}),
 }
 _REQUIRED_KEYS = {"agreement": ("judge", "at_least"), "regression": ("contestant", "base"), "drift": ("judge",)}
 
@@ -162,7 +171,15 @@ def audit_measurements(findings: cards.Findings) -> dict[str, Estimate | float |
         "bias": abs(strongest_bias.effect.value) if strongest_bias is not None else 0.0 if findings.biases else None,
         "unusable": findings.fault_count / len(findings.rows),
         "reading_misled": float(findings.attack_outcomes.misled_count),
-    }
+        **dict.fromkeys(_MEDIA_THRESHOLDS),
+        **{
+            f"{medium}_{name}": value
+            for medium, use in findings.use_of_media.items()
+            for name, value in (
+                ("accuracy", use.accuracy), ("use_index", use.use.index), ("order_index", use.order.index),
+            )
+        },
+    }  # fmt: skip
 
 
 def _agreement_checks(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterator[Check]:
@@ -230,15 +247,21 @@ def _contestant_ratings(ledger: Ledger, study: str | None, entry: Mapping[str, A
 
 
 def _drift_checks(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterator[Check]:
-    alarms = canary_checks.load_alarms(book)
-    for judge in _match_names([*alarms], entry["judge"], book, path):
-        alarm = alarms[judge]
+    medium = entry.get("medium")
+    if medium not in {None, *canary_checks.CANARY_MEDIA}:
+        raise InputError(f"[[drift]] has no medium {medium!r}; use {', '.join(canary_checks.CANARY_MEDIA)}", path=path)
+    alarms = [alarm for alarm in canary_checks.load_alarms(book) if medium in {None, alarm.medium}]
+    judges = _match_names(list(dict.fromkeys(alarm.judge for alarm in alarms)), entry["judge"], book, path)
+    for alarm in alarms:
+        if alarm.judge not in judges:
+            continue
         reason: str = ""
         if alarm.rang_at_call:
             reason = Note("gate.drift", n=alarm.rang_at_call)
         elif not alarm.call_count:
             reason = Note("gate.baseline-only")
-        yield Check(f"{judge}: drift", not reason, alarm.share, "no alarm", reason)
+        drift = "drift" if alarm.medium == canary_checks.PICTURE else f"{alarm.medium} drift"
+        yield Check(f"{alarm.judge}: {drift}", not reason, alarm.share, "no alarm", reason)
 
 
 _CHECKS_BY_KIND: Mapping[str, Callable[[Ledger, Mapping[str, Any], Path], Iterable[Check]]] = {

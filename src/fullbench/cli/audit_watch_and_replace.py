@@ -34,6 +34,7 @@ def watch_judge(
         str | None, argument("Judge to check, as KIND:NAME?OPTIONS. Default: show the results of all judges.")
     ] = None,
     call_count: Annotated[int, option("Number of canary calls after the baseline.", "--calls", min=1)] = 60,
+    medium: Annotated[str, option("What the canaries show: picture, video, audio or document.", "--media")] = "picture",
 ) -> int:
     """Repeat fixed test cases and report whether the judge has changed.
 
@@ -47,6 +48,8 @@ def watch_judge(
 
         fullbench audit watch openai:gpt-4o --calls 60
 
+        fullbench audit watch "openai:gpt-4o?video=frames" --media video
+
         fullbench audit watch
     """
     from fullbench.audit import canary_checks
@@ -57,21 +60,23 @@ def watch_judge(
             alarms = canary_checks.load_alarms(book)
         if not alarms:
             raise InputError(f"{store.ledger} contains no canaries. `fullbench audit watch JUDGE` runs some.")
-        calls.print_tables([canary_checks.canary_table([*alarms.values()])])
+        calls.print_tables([canary_checks.canary_table(alarms)])
         return 0
+    if medium not in canary_checks.CANARY_MEDIA:
+        raise InputError(f"There are no canaries on {medium!r}. Use --media {', '.join(canary_checks.CANARY_MEDIA)}.")
     if calls.dry_run:
         watched_judge = _judge_to_call(judge, store)
         with ledger_if_any(store.ledger) as book:
-            cases = canary_checks.draw_canaries(book)
+            cases = canary_checks.draw_canaries(book, medium=medium)
             due_cases = canary_checks.due_cases(
-                cases, _canary_record(book, watched_judge.name), watched_judge.name, call_count
+                cases, _canary_record(book, watched_judge.name, medium), watched_judge.name, call_count
             )
             forecast = call_and_cost_plan.plan_table(
                 book, contestants=(), items=(), judges=[watched_judge], cases=lambda _: iter(due_cases)
             )
         calls.print_tables([forecast])
         return 0
-    alarm, job_counts, digest = _judge_canaries(judge, store, call_count, calls)
+    alarm, job_counts, digest = _judge_canaries(judge, store, call_count, calls, medium)
     calls.print_tables([canary_checks.canary_table([alarm])])
     print_message(f"Canary set {digest}: {canary_checks.CASES} cases, drawn from the secret of this ledger.")
     _print_alarm(alarm)
@@ -123,7 +128,7 @@ def _judge_to_call(spec: str, store: LedgerOptions) -> Judge:
 
 
 def _judge_canaries(
-    spec: str, store: LedgerOptions, call_count: int, calls: CallOptions
+    spec: str, store: LedgerOptions, call_count: int, calls: CallOptions, medium: str = "picture"
 ) -> tuple[Alarm, list[JobCounts], str]:
     """Judge the canaries that are due; return the alarm, the counts and the digest of the canary set."""
     from fullbench.audit import canary_checks
@@ -134,11 +139,11 @@ def _judge_canaries(
     shared_budget = call_and_cost_plan.check_keys_and_budget(
         call_and_cost_plan.models_of_judges([watched_judge]), calls.budget
     )
-    with calls.open(store, canary_checks.STUDY) as open_run:
+    with calls.open(store, canary_checks.study_of(medium)) as open_run:
         book = open_run.book
-        cases = canary_checks.draw_canaries(book)
+        cases = canary_checks.draw_canaries(book, medium=medium)
         due_cases = canary_checks.due_cases(
-            cases, _canary_record(book, watched_judge.name), watched_judge.name, call_count
+            cases, _canary_record(book, watched_judge.name, medium), watched_judge.name, call_count
         )
         if len(due_cases) != call_count:
             print_message(f"The baseline comes first. It takes {len(due_cases):,} calls, whatever --calls says.")
@@ -149,18 +154,18 @@ def _judge_canaries(
             circumstances_by_case={case.key: Circumstances(canary=True) for case in cases},
         )
         return (
-            canary_checks.judge_alarm(_canary_record(book, watched_judge.name), watched_judge.name),
+            canary_checks.judge_alarm(_canary_record(book, watched_judge.name, medium), watched_judge.name, medium),
             job_counts,
             canary_checks.canary_set_digest(cases),
         )
 
 
-def _canary_record(book: Ledger, judge: str) -> Record:
+def _canary_record(book: Ledger, judge: str, medium: str) -> Record:
     from fullbench.audit import canary_checks
     from fullbench.core.verdict_record import Record
 
-    has_canaries = canary_checks.STUDY in book.studies()
-    return book.record([judge], study=canary_checks.STUDY) if has_canaries else Record(())
+    study = canary_checks.study_of(medium)
+    return book.record([judge], study=study) if study in book.studies() else Record(())
 
 
 def _print_alarm(alarm: Alarm) -> None:

@@ -26,7 +26,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "chosen", "inside", "speed", "reading", "used", "order", "may replace people",
         "share of the most common verdict",
         "judged by", "outcome", "changed thing", "biased", "split by", "judged again", "uses picture", "picture mode",
-        "trust",
+        "trust", "medium",
     ),
     ("text", ""): (
         "why", "note", "biases", "question", "what", "what was done", "what, and what was done", "people said",

@@ -20,8 +20,10 @@ _SHOWN, _INVISIBLE = 0, 3
 """Text rendering modes of PDF: filled, and neither filled nor stroked."""
 
 
-def write_pdf(pages: Sequence[Sequence[str]], hidden: str = "") -> bytes:
-    """Return a PDF with the lines of each page. `hidden` is text on every page that readers get but nobody sees."""
+def write_pdf(pages: Sequence[Sequence[str]], hidden: str = "", title: str = "") -> bytes:
+    """Return a PDF with the lines of each page. `hidden` is text on every page that readers get but nobody sees, and
+    `title` that of its metadata.
+    """
     objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b"", b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
     kids = []
     for lines in pages:
@@ -33,6 +35,8 @@ def write_pdf(pages: Sequence[Sequence[str]], hidden: str = "") -> bytes:
         )
         kids.append(b"%d 0 R" % len(objects))
     objects[1] = b"<< /Type /Pages /Kids [%s] /Count %d >>" % (b" ".join(kids), len(kids))
+    if title:
+        objects.append(b"<< /Title (%s) >>" % _escape(title))
     out, offsets = bytearray(b"%PDF-1.4\n"), []
     for number, content in enumerate(objects, start=1):
         offsets.append(len(out))
@@ -40,7 +44,8 @@ def write_pdf(pages: Sequence[Sequence[str]], hidden: str = "") -> bytes:
     table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
     start = len(out)
     out += b"xref\n0 %d\n0000000000 65535 f \n%s" % (len(objects) + 1, table)
-    out += b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, start)
+    about = b" /Info %d 0 R" % len(objects) if title else b""
+    out += b"trailer\n<< /Size %d /Root 1 0 R%s >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, about, start)
     return bytes(out)
 
 
@@ -79,6 +84,11 @@ def keep_first_page(data: bytes) -> bytes:
 def hide_text(data: bytes, text: str) -> bytes:
     """Add an invisible text layer to every page."""
     return write_pdf(read_pages(data), text)
+
+
+def write_title(data: bytes, text: str) -> bytes:
+    """Add a title to the metadata, which no page shows."""
+    return write_pdf(read_pages(data), title=text)
 
 
 @lru_cache(maxsize=1024)

@@ -1,8 +1,9 @@
-"""Variants of a video or a moving picture: backwards, frozen, black, and with text in one frame."""
+"""Variants of a video or a moving picture: backwards, frozen, black, with text in frames or in metadata."""
 
 from __future__ import annotations
 
 import io
+import struct
 import textwrap
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -67,6 +68,27 @@ def write_into_frame(data: bytes, text: str, *, is_small: bool = False) -> bytes
     lines = "\n".join(textwrap.wrap(text, 48 if is_small else 30))
     frames[middle] = draw_text(frames[middle], lines, size=9 if is_small else 14, place=(0.5, 0.97))
     return encode_frames(frames, MILLISECONDS)
+
+
+def write_subtitles(data: bytes, text: str) -> bytes:
+    """Write text under the picture in the second half, as subtitles that belong to the film."""
+    frames = decode_frames(data)
+    lines = "\n".join(textwrap.wrap(text, 48))
+    for number in range(len(frames) // 2, len(frames)):
+        frames[number] = draw_text(frames[number], lines, size=9, place=(0.5, 0.97))
+    return encode_frames(frames, MILLISECONDS)
+
+
+def write_riff_metadata(data: bytes, text: str) -> bytes:
+    """Add a comment to the metadata of a WebP picture or a WAV recording; nothing that is seen or heard changes."""
+    content, beginning = text.encode(), data
+    if data[8:12] == b"WEBP":
+        chunk = b"XMP "  # the extended header, which every moving picture has, announces it by a flag
+        beginning = data[:20] + bytes([data[20] | 0b100]) + data[21:]
+    else:
+        chunk, content = b"LIST", b"INFOICMT" + struct.pack("<I", len(content)) + content + bytes(len(content) % 2)
+    added = chunk + struct.pack("<I", len(content)) + content + bytes(len(content) % 2)
+    return data[:4] + struct.pack("<I", len(data) - 8 + len(added)) + beginning[8:] + added
 
 
 def changed_video(video: Media, change: str) -> Media:
