@@ -95,6 +95,9 @@ def test_demo_fits_on_a_screen_and_says_what_is_next(cli):
     assert code == 0
     said = err[: err.index("Page with all")]
     assert len((out + said).splitlines()) <= 40
+    films = {line.split()[0]: line for line in out[out.index("Do the judges watch?") :].splitlines()[4:]}
+    assert [line.split()[-1] for line in films.values()] == ["1.00", "0.50", "0.50"]
+    assert [*films] == ["accurate", "first-frame", "blind"]
     assert [line.split()[1] for line in err.splitlines() if line.startswith("  fullbench")] == [
         "report",
         "audit",

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fullbench.cli.console import command_text, print_line, print_message, report_outcome, stop_on_signals
 from fullbench.cli.display_names_in_command_output import CURRENT
 from fullbench.cli.shared_options_and_run_output import QuietOption, option
 from fullbench.errors import InputError
 
+if TYPE_CHECKING:
+    from fullbench.core.table import Table
+    from fullbench.studies.engines import Stop
+    from fullbench.studies.run.base_run import StudyResult
+
+_FILM_JUDGES = ("simulated:accurate", "simulated:first-frame", "simulated:blind")
+"""Judges of the films: one watches, one looks at the first frame, one at nothing."""
 _LEAD = (
     "This page tests fullbench itself. fullbench drew the pictures, so the right answers are known. The contestants "
     "read the pixels. The judges are simulated, and some have errors and biases of known size. The statistics "
@@ -60,19 +67,22 @@ def demo(
         # The page has the units, which need more than 80 columns.
         planted = replace(planted, columns=planted.columns[:-1], rows=[row[:-1] for row in planted.rows])
         print_line(render_first_screen([planted], sentences=sentences, most_rows=len(planted.rows)).rstrip("\n"))
+        films, film_table = _judge_films(out / "films.ledger", stop, quiet=quiet)
+        print_line("\n" + render_first_screen([film_table], sentences=[]).rstrip("\n"))
+        tables = [*study_result.tables, film_table]
         print_message(f"Finished in {format_duration(time.monotonic() - start_time)}.")
-        code = report_outcome(study_result.job_counts, what="answers or verdicts")
+        code = report_outcome([*study_result.job_counts, *films.job_counts], what="answers or verdicts")
         if not code and study.report is not None:
             write_page(
                 "Synthetic benchmark",
                 study_result.record,
-                study_result.tables,
+                tables,
                 study.report,
                 lead=_LEAD,
                 source=study_result.source,
             )
             print_message(
-                f"Page with all {len(study_result.tables)} tables, charts and pictures: {study.report.resolve()}",
+                f"Page with all {len(tables)} tables, charts and pictures: {study.report.resolve()}",
                 "Next:",
                 f"  # show these {len(study_result.tables)} tables in the terminal",
                 f"  {command_text('report', '--ledger', study.ledger, '--benchmark', study.benchmark)}",
@@ -82,3 +92,22 @@ def demo(
                 f"  {command_text('init')}",
             )
     return code
+
+
+def _judge_films(path: Path, stop: Stop, *, quiet: bool) -> tuple[StudyResult, Table]:
+    """Audit simulated judges on short films, and return a table of which of them watch."""
+    from fullbench.audit.audit_run import AuditRun
+    from fullbench.core.built_in_table_columns import table_columns
+    from fullbench.core.table import Table
+    from fullbench.core.translatable_note import Note
+    from fullbench.ledger.ledger import Ledger
+
+    audit_run = AuditRun(_FILM_JUDGES, size="quick", media=("video",))
+    with Ledger(path, study=audit_run.study.name) as ledger:
+        result = audit_run.execute(ledger, stop=stop, quiet=quiet)
+    rows = []
+    for judge in audit_run.audited_judges.names:
+        use = audit_run.judge_findings(result.record, judge).use_of_media["video"]
+        rows.append([judge.removeprefix("simulated/").partition("@")[0], use.use.index, use.order.index, use.accuracy])
+    columns = table_columns("judge", "video use index", "video order use index", "video judged correctly")
+    return result, Table("films", Note("demo.films.title"), columns, rows, [Note("demo.films.how")])
