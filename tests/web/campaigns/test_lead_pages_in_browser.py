@@ -95,6 +95,15 @@ def test_splits_of_rankings_are_ruled_on_one_after_the_other(live, lead, axe):
     assert [row.answer["order"] for row in rows] == [[1, 2, 0], [0, 2, 1]]
     lead.goto(f"/organise/{study.id}/tasks?show=split")
     assert lead.locator("tbody tr").count() == 0
+    # What is stored is what leads see: next to the task, in the list and in the sum of what is left.
+    lead.goto(first)
+    decided = lead.locator(".beside h2:has-text('Decisions of leads') + .votes-on-task li")
+    assert decided.inner_text().split("\n")[0] == "B > C > A"
+    lead.goto(f"/organise/{study.id}/tasks?show=adjudicated")
+    assert sorted(lead.locator("tbody td:last-child").all_inner_texts()) == ["x > z > y", "y > z > x"]
+    lead.goto(f"/organise/{study.id}")
+    left = lead.locator("dl.figures div", has_text="splits to decide").locator("dd")
+    assert left.inner_text() == "0"
 
 
 def test_guidelines_show_pictures_of_the_site(live, lead, browser):

@@ -73,7 +73,7 @@ def _build_view(request: Request, campaign: Campaign, task: Task) -> TaskView:
 
 @router.get("/organise/{study_id}/tasks/{task}")
 def task_page(request: Request, _user: Organiser, study_id: str, task: int) -> HTMLResponse:
-    """One task with every vote, its reason, and what a lead ruled."""
+    """Show one task with every vote, its reason, and the decisions of leads."""
     return _task_page(request, study_id, task)
 
 

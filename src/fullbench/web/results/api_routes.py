@@ -161,7 +161,7 @@ class CaseVerdictShown(Shape):
 
 
 class CaseShown(Shape):
-    """What was asked and answered in a case, and every ruling on the same responses, whatever the order."""
+    """Return question and answers of a case, and every verdict on the same responses, in any order."""
 
     key: str
     study: str

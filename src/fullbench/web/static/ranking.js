@@ -75,9 +75,9 @@
   }
 
   window.fullbenchRanking = { start, pick, isUntouched };
-  const ruling = document.querySelector(".lead form.vote");
-  if (ruling) {
-    start(ruling);
-    if (listOf(ruling) && !ruling.elements.order.value) note(ruling);
+  const decision = document.querySelector(".lead form.vote");
+  if (decision) {
+    start(decision);
+    if (listOf(decision) && !decision.elements.order.value) note(decision);
   }
 })();

@@ -113,7 +113,7 @@ const placing = (levels, contestants) => {
   return made;
 };
 
-// Everybody who ruled, in the colour of whom they put first; faint where none of their rulings was asked for.
+// A dot for each judge, in the colour of the answer that it put first; faint if the filter matches none of its verdicts.
 const dot = ([judge, rater, told, turned, anchor], outcomes, href, matched, first) => {
   const made = element("a", `dot${rater === null ? "" : " by-people"}${turned ? " turned" : ""}${matched ? "" : " faint"}`);
   const spoken = told.map((place) => {
@@ -140,18 +140,18 @@ const caseRow = ([responseSet, found]) => {
   const link = element("a", "case-link");
   link.href = key ? `cases/${encodeURIComponent(key)}.html` : "about.html";
   link.append(element("span", "item-name", items[item][0]), ` ${items[item][1] || said.unasked}`);
-  const ruling = element("div", "ruling");
-  if (levels.length || joint.length) ruling.append(element("span", "muted", people ? said.people : said.judges));
-  if (levels.length) ruling.append(placing(levels, contestants));
+  const outcome = element("div", "ruling");
+  if (levels.length || joint.length) outcome.append(element("span", "muted", people ? said.people : said.judges));
+  if (levels.length) outcome.append(placing(levels, contestants));
   else contestants.forEach((name, who) => {
     const one = element("span", "shown");
     one.append(whose(`whose seat seat-${name[2]}`, name));
     for (const [place, mark] of joint) if (place === who) one.append(" ", element("b", "", mark));
-    ruling.append(one);
+    outcome.append(one);
   });
-  if (flags & 1) ruling.append(element("span", "badge", said.split));
-  if (flags & 2) ruling.append(element("span", "badge", said.opposed));
-  if (criterion !== "overall") ruling.append(element("span", "muted", criterion));
+  if (flags & 1) outcome.append(element("span", "badge", said.split));
+  if (flags & 2) outcome.append(element("span", "badge", said.opposed));
+  if (criterion !== "overall") outcome.append(element("span", "muted", criterion));
   const most = Number(list.dataset.dots);
   const strip = element("div", "strip");
   const all = element("ul", "dots");
@@ -163,7 +163,7 @@ const caseRow = ([responseSet, found]) => {
   tally.dataset.matched = found.length;
   strip.append(tally);
   const what = element("div", "what");
-  what.append(link, ruling, strip);
+  what.append(link, outcome, strip);
   const thumb = items[item][3];
   if (thumb && key) {
     const frame = element("a", "thumb");

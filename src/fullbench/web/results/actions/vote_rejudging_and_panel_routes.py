@@ -149,7 +149,7 @@ def make_panel(
     rule: Text,
     members: Annotated[list[str], Form(alias="judges", max_length=500)],
 ) -> Response:
-    """Make a panel; its leaderboard is there once its rulings are made."""
+    """Make a panel; its leaderboard is there once its verdicts are computed."""
     panel = panels_created_on_site.add_panel(connection, name.strip(), rule, members)
     audit_log.record_action(request, connection, user, "panel made", panel.judge)
     return redirect_to_page(request, "/panels", flash=key("The panel is made; its leaderboard will appear."))
@@ -157,7 +157,7 @@ def make_panel(
 
 @router.post("/panels/close")
 def close_panel(request: Request, user: Organiser, connection: Database, *, name: Text) -> Response:
-    """Close a panel: it keeps what it ruled, and rules on nothing new."""
+    """Close a panel: it keeps its verdicts and gets no new cases."""
     panel = panels_created_on_site.close_panel(connection, name)
     audit_log.record_action(request, connection, user, "panel closed", panel.judge)
     return redirect_to_page(request, "/panels", flash=key("The panel is closed. It keeps its verdicts."))
@@ -165,7 +165,7 @@ def close_panel(request: Request, user: Organiser, connection: Database, *, name
 
 @router.post("/panels/delete")
 def delete_panel(request: Request, user: Organiser, connection: Database, *, name: Text) -> Response:
-    """Delete a panel that has ruled on nothing."""
+    """Delete a panel without verdicts."""
     panel = panels_created_on_site.remove_panel(connection, name)
     audit_log.record_action(request, connection, user, "panel deleted", panel.judge)
     return redirect_to_page(request, "/panels", flash=key("The panel is deleted."))
