@@ -149,7 +149,9 @@ def picture_size(picture: Media) -> tuple[int, int] | None:
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             with Image.open(picture.source) as image:
                 width, height = image.size
-                sideways = image.getexif().get(ORIENTATION, 1) in range(5, 9)
+                # Metadata of a PNG may follow its pixels, so Pillow decodes all of them to look for it.
+                may_turn = image.format != "PNG" or any(mark in picture.source.read_bytes() for mark in _PNG_METADATA)
+                sideways = may_turn and image.getexif().get(ORIENTATION, 1) in range(5, 9)
     except (*_DECODING_ERRORS, Image.DecompressionBombError):
         return None
     return (height, width) if sideways else (width, height)
@@ -168,6 +170,8 @@ def is_black(picture: Picture) -> bool:
         return False
 
 
+# Chunks of a PNG that may contain an orientation.
+_PNG_METADATA = (b"eXIf", b"Raw profile type", b"XML:com.adobe.xmp")
 # JPEG turns pure black into values up to about this.
 _BRIGHTEST_BLACK = 8
 

@@ -58,20 +58,20 @@ def test_a_second_copy_renders_what_changed(tmp_path):
 
 def test_an_interrupted_export_continues_and_shows_nothing_withheld_since(tmp_path, monkeypatch):
     path, out = making.fill(tmp_path / "small.ledger", count=3), tmp_path / "site"
-    write_case, count = static_site._SiteWriter.write_case, 0
+    write_cases, count = static_site._SiteWriter.write_cases, 0
 
-    def interrupted(self, case):
+    def interrupted(self, cases):
         nonlocal count
         count += 1
         if count > 7:
             raise KeyboardInterrupt
-        return write_case(self, case)
+        return write_cases(self, cases)
 
     monkeypatch.setattr(static_site, "REPORT_SECONDS", -1.0)
     monkeypatch.setattr("fullbench.web.results.site.case_page_processes.CHUNK", 1)
     monkeypatch.setattr("fullbench.web.results.site.case_page_processes.workers_for", lambda _: 1)
     with monkeypatch.context() as patch:
-        patch.setattr(static_site._SiteWriter, "write_case", interrupted)
+        patch.setattr(static_site._SiteWriter, "write_cases", interrupted)
         with pytest.raises(KeyboardInterrupt):
             export(path, out)
     assert not out.exists()
@@ -85,7 +85,7 @@ def test_an_interrupted_export_continues_and_shows_nothing_withheld_since(tmp_pa
     assert pages(out) == pages(complete)
     # Another list of withheld items begins anew, and pages written before are not in the copy.
     with monkeypatch.context() as patch:
-        patch.setattr(static_site._SiteWriter, "write_case", interrupted)
+        patch.setattr(static_site._SiteWriter, "write_cases", interrupted)
         count = 0
         with pytest.raises(KeyboardInterrupt):
             export(path, tmp_path / "other")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from markupsafe import Markup
-from sqlalchemy import Connection, select, true
+from sqlalchemy import Connection, func, select, true
 
 from fullbench.analysis.summary.judge_trust import is_baseline
 from fullbench.core.case import Case
@@ -205,38 +205,91 @@ class CaseDetails:
 
 def load_case_details(connection: Connection, ledger: Ledger, key: str, study: str = "") -> CaseDetails | None:
     """Load a case of a study (empty: the first that has it). None if it is not in the catalogue."""
+    return load_cases(connection, ledger, [key], study).get(key)
+
+
+def load_cases(
+    connection: Connection, ledger: Ledger, case_keys: Sequence[str], study: str = ""
+) -> dict[str, CaseDetails]:
+    """Load several cases of a study (empty: the first that has each) with few queries, by key.
+
+    Cases that are not in the catalogue are left out.
+    """
     v, c, n = catalogue_tables.verdicts.c, catalogue_tables.cases.c, catalogue_tables.names.c
     study_ids = study_ids_by_name(connection)
     if study and study not in study_ids:
-        return None
+        return {}
+    study_names = {number: name for name, number in study_ids.items()}
     within = c.study_id == study_ids[study] if study else true()
-    response_set_row = connection.execute(
-        select(v.response_set_id, v.study_id)
-        .join(catalogue_tables.cases, c.id == v.case_id)
-        .where(c.key == key, within)
-        .order_by(v.study_id, v.id)
-        .limit(1)
-    ).first()
-    if response_set_row is None:
-        return None
-    response_set = response_set_row.response_set_id
-    (study,) = (name for name, number in study_ids.items() if number == response_set_row.study_id)
+    places_of_cases = (
+        select(c.key, v.study_id, func.min(v.response_set_id).label("response_set"))
+        .join(catalogue_tables.verdicts, v.case_id == c.id)
+        .where(c.key.in_(case_keys), within)
+        .group_by(c.key, v.study_id)
+    )
+    sets: dict[str, tuple[int, int]] = {}
+    for row in sorted(connection.execute(places_of_cases), key=lambda row: row.study_id):
+        sets.setdefault(row.key, (row.study_id, row.response_set))
+    if not sets:
+        return {}
     rater = catalogue_tables.names.alias("rater")
-    rows = connection.execute(
-        select(c.key, n.name, v.trial, rater.c.name.label("rater"), v.split, v.swapped, v.opposed)
+    rows_by_set: dict[int, list[Any]] = {}
+    for row in connection.execute(
+        select(v.response_set_id, c.key, n.name, v.trial, rater.c.name.label("rater"), v.split, v.swapped, v.opposed)
         .select_from(catalogue_tables.verdicts)
         .join(catalogue_tables.cases, c.id == v.case_id)
         .join(catalogue_tables.names, n.id == v.judge_id)
         .join(rater, rater.c.id == v.rater_id)
-        .where(v.response_set_id == response_set)
+        .where(v.response_set_id.in_({response_set for _, response_set in sets.values()}))
         .order_by(v.id)
-    ).all()
+    ):
+        rows_by_set.setdefault(row.response_set_id, []).append(row)
+    rater_names = load_rater_names(connection)
+    all_keys = list(dict.fromkeys(row.key for rows in rows_by_set.values() for row in rows))
+    verdicts_by_case: dict[str, list[Verdict]] = {}
+    for verdict in ledger.verdicts(cases=all_keys):
+        verdicts_by_case.setdefault(verdict.case, []).append(rater_names.rename_verdict(verdict))
+    cases = {case.key: case for case in ledger.cases(all_keys)}
+    for case_key, case in cases.items():
+        tags = pseudonymize_tags(case.item.tags, rater_names.accounts)
+        if tags is not case.item.tags:
+            cases[case_key] = replace(case, item=replace(case.item, tags=tags))
+    judges = {one.judge for verdicts in verdicts_by_case.values() for one in verdicts if one.prompt}
+    settings = {judge: ledger.settings_behind("judge", judge) or {} for judge in judges}
+    contestants = {study_id: contestants_in(connection, study_id) for study_id in {one for one, _ in sets.values()}}
+    found = {}
+    for key, (study_id, response_set) in sets.items():
+        details = _case_details(
+            key,
+            study=study_names[study_id],
+            rows=rows_by_set[response_set],
+            verdicts_by_case=verdicts_by_case,
+            cases=cases,
+            settings=settings,
+            contestants=contestants[study_id],
+        )
+        if details is not None:
+            found[key] = details
+    return found
+
+
+def _case_details(
+    key: str,
+    *,
+    study: str,
+    rows: Sequence[Any],
+    verdicts_by_case: Mapping[str, Sequence[Verdict]],
+    cases: Mapping[str, Case],
+    settings: Mapping[str, Mapping[str, Any]],
+    contestants: Sequence[str],
+) -> CaseDetails | None:
+    """Return one case. `rows` are the catalogue's verdicts on its responses in every order."""
     flags = {(row.key, row.name, row.trial, row.rater): row for row in rows[:MAX_VERDICTS]}
     # The requested order comes first.
     keys = sorted(dict.fromkeys(row.key for row in rows), key=lambda case_key: (case_key != key, case_key))
-    rater_names = load_rater_names(connection)
-    all_verdicts = (rater_names.rename_verdict(verdict) for verdict in ledger.verdicts(cases=keys))
-    verdicts = [verdict for verdict in all_verdicts if _verdict_key(verdict) in flags]
+    verdicts = [
+        verdict for case_key in keys for verdict in verdicts_by_case.get(case_key, ()) if _verdict_key(verdict) in flags
+    ]
     if not verdicts:
         return None
     orders = {
@@ -245,14 +298,6 @@ def load_case_details(connection: Connection, ledger: Ledger, key: str, study: s
     }
     shown_orders = [(case_key, orders[case_key]) for case_key in keys if case_key in orders]
     places = {case_key: place for place, (case_key, _) in enumerate(shown_orders)}
-    cases = {case.key: case for case in ledger.cases(keys)}
-    for case_key, case in cases.items():
-        tags = pseudonymize_tags(case.item.tags, rater_names.accounts)
-        if tags is not case.item.tags:
-            cases[case_key] = replace(case, item=replace(case.item, tags=tags))
-    settings = {
-        verdict.judge: ledger.settings_behind("judge", verdict.judge) or {} for verdict in verdicts if verdict.prompt
-    }
     all_details = [
         _verdict_details(
             verdict, places[verdict.case], flags[_verdict_key(verdict)], _sent_turns(verdict, cases, settings)
@@ -289,7 +334,7 @@ def load_case_details(connection: Connection, ledger: Ledger, key: str, study: s
         people,
         any(row.split for row in rows),
         len(rows) - len(flags),
-        contestants_in(connection, response_set_row.study_id),
+        contestants,
     )
 
 

@@ -418,12 +418,15 @@ class Views:
 
     def case(self, connection: Connection, ledger: Ledger, case_key: str, study: str = "") -> dict[str, Any] | None:
         """Return one case with all its verdicts."""
-        case_details = case_page.load_case_details(connection, ledger, case_key, study)
-        if case_details is None:
-            return None
-        link = _study_link(connection, case_details.study)
+        found = case_page.load_case_details(connection, ledger, case_key, study)
+        return found and self.case_values(found, self.common(connection, "verdicts", found.study))
+
+    @staticmethod
+    def case_values(case_details: case_page.CaseDetails, common: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of a case that is loaded; `common` are those of all pages of its study."""
+        link = common["in_study"]
         return {
-            **self.common(connection, "verdicts", case_details.study),
+            **common,
             "details": case_details,
             "seats": case_details.colours(),
             "backers": case_details.backers(),
@@ -471,9 +474,7 @@ class Views:
         ranked_judges = {standing.judge for standing in standings}
         return {
             **self.common(connection, "judges", study),
-            "judged": [
-                (judge, criterion, translate_sentence(language, words)) for judge, criterion, words in sentences
-            ],
+            "judged": [(name, criterion, translate_sentence(language, words)) for name, criterion, words in sentences],
             "met_by_people": {row.criterion for row in standings if row.has_votes},
             "all_judges": [n for n in names if not is_person(n) and not is_panel(n) and n not in ranked_judges],
             "trusts": trust_groups(stored_summary, shown_summary),

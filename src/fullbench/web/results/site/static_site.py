@@ -51,6 +51,7 @@ from fullbench.web.results.catalogue.catalogue_state_name_ids_and_inserts import
 from fullbench.web.results.catalogue.disagreement_flags import is_person
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
+from fullbench.web.results.pages.case_page import CaseDetails, load_cases
 from fullbench.web.results.pages.judge_and_contestant_names_on_pages import Names, names_of_ledger
 from fullbench.web.results.pages.page_template_values import Views
 from fullbench.web.results.site import leaderboard_metrics_as_one_file, ledger_edition
@@ -308,6 +309,7 @@ class _SiteWriter:
         self.withheld = hidden_cases_and_results.count_item_verdicts(connection, self.withheld_items)
         self.cases = _select_cases(connection, options.cases, self.withheld_items)
         self.pictures = PictureFiles()
+        self.common_values: dict[str, dict[str, Any]] = {}
         self.imprint = options.imprint.with_title(options.title).for_language(options.language)
         case_keys = frozenset(self.cases)
         drawing = None if options.charts else False
@@ -349,12 +351,18 @@ class _SiteWriter:
             out, len(files), size, len(self.cases), self.all_cases, self.copied, self.total, self.withheld
         )
 
-    def write_case(self, case: str) -> Pictures:
-        """Write one case page and return the pictures that it shows."""
+    def write_cases(self, cases: Sequence[str]) -> list[Pictures]:
+        """Write some case pages and return the pictures of each. Loading them together saves most of the queries."""
+        found = load_cases(self.connection, self.ledger, cases)
+        return [self._write_case(case, found.get(case)) for case in cases]
+
+    def _write_case(self, case: str, details: CaseDetails | None) -> Pictures:
         shown = self.pictures
         shown.pictures_by_file, shown.media_by_file, shown.previews_by_file = {}, {}, {}
-        values = self.below.case(self.connection, self.ledger, case)
-        if values is not None:
+        if details is not None:
+            if details.study not in self.common_values:  # the catalogue does not change during an export
+                self.common_values[details.study] = self.below.common(self.connection, "verdicts", details.study)
+            values = self.below.case_values(details, self.common_values[details.study])
             # The edition of the ledger is on the page about this copy: here it would change every page.
             self._page(case_file(case), "results/case.html", {**values, "edition": {"digest": "", "date": ""}})
         media = {name: (one.digest, WHOLE_MEDIA, False) for name, one in shown.media_by_file.items()}
@@ -384,10 +392,7 @@ class _SiteWriter:
         arguments = (catalogue, self.ledger.location, self.folder, self.options, self.study)
         done, shown_before = 0, self.pictures.pictures_by_file
 
-        def write_here(chunk: Sequence[str]) -> list[Pictures]:
-            return [self.write_case(case) for case in chunk]
-
-        for chunk, pictures in write_in_processes(due, write_here, write_cases, start_writer, arguments):
+        for chunk, pictures in write_in_processes(due, self.write_cases, write_cases, start_writer, arguments):
             written.pages |= {case: WrittenPage(keys[case], shown) for case, shown in zip(chunk, pictures, strict=True)}
             done += len(chunk)
             now = time.monotonic()
@@ -551,7 +556,7 @@ def start_writer(catalogue: str, location: str | Path, folder: Path, options: Si
 
 def write_cases(cases: Sequence[str]) -> list[Pictures]:
     """Write some case pages and return the pictures of each."""
-    return [_writers[0].write_case(case) for case in cases]
+    return _writers[0].write_cases(cases)
 
 
 def case_file(case: str) -> str:
