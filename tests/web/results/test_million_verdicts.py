@@ -32,8 +32,8 @@ FILL = """
 import sys
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import engine_for
-from fullbench.web.results.catalogue import fill_catalogue as catalogue
-catalogue.fill(engine_for(sys.argv[2]), Ledger(sys.argv[1], read_only=True), batch=1000)
+from fullbench.web.results.catalogue.fill_catalogue import fill_from_ledger
+fill_from_ledger(engine_for(sys.argv[2]), Ledger(sys.argv[1], read_only=True), batch=1000)
 """
 
 
@@ -63,10 +63,10 @@ def test_a_catalogue_whose_filler_was_killed_holds_the_ledger_once(ledger, datab
         filler = subprocess.Popen([sys.executable, "-c", FILL, str(path), database])
         place = 0
         while place < share * VERDICTS:
+            assert filler.poll() is None, "it is at work"
             time.sleep(0.05)
             with read_transaction(engine) as connection:
                 place = int(get_state(connection, "place") or 0)
-        assert filler.poll() is None, "it was still at work"
         filler.kill()
         filler.wait(timeout=60)
     with Ledger(path, read_only=True) as book:
