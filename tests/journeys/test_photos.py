@@ -32,6 +32,22 @@ def photos(tmp_path: Path) -> Path:
 IDS = ["a", "d", "f", "sub/b", "sub/deep/c"]
 
 
+def test_a_verdict_that_equals_an_answer_is_explained(cli, tmp_path, photos):
+    with FakeServer(says="[[A]]") as server:
+        who = [f"openai:{name}@{server.url}?label={name}" for name in ("one", "two")]
+        cli(
+            "answer", "--items", "photos", "--question", "?", "--out", "answers.jsonl", "--quiet", "--limit", 2,
+            "--contestant", who[0], "--contestant", who[1],
+        )  # fmt: skip
+        code, _, err = cli(
+            "judge", "--items", "photos", "--question", "?", "--responses", "answers.jsonl", "--quiet", "--limit", 2,
+            "--judge", f"openai:judge@{server.url}", "--ballot", "choice",
+        )  # fmt: skip
+    assert code == 1
+    assert "4 of 4 replies look like a verdict, but have no check code and repeat words of the prompt or" in err
+    assert "Their verdicts count" not in err
+
+
 def test_a_folder_is_answered_and_judged_with_a_question(cli, tmp_path, photos):
     with FakeServer(says="{prompt} [[A]]") as server:
         who = [f"openai:{name}@{server.url}?label={name}" for name in ("one", "two")]

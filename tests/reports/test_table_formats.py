@@ -139,7 +139,7 @@ def test_mistakes_say_what_to_do(tmp_path):
         write_tables(TABLE, tmp_path / "table.docx")
     with pytest.raises(InputError, match="no JSON"):
         table_from_json("{")
-    with pytest.raises(InputError, match="no table"):
+    with pytest.raises(InputError, match="not a table"):
         table_from_json("{}")
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):

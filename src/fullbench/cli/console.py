@@ -206,8 +206,8 @@ def reply_messages(counts: JobCounts) -> Iterator[str]:
     >>> list(reply_messages(JobCounts("m@host+t0", finished_count=3, served_models=Counter({"m-2024": 2, "other": 1}))))
     ['m@host+t0: the server reports the model other instead of m (1 of 3 replies)']
     """
-    cut_count, unsigned_count, estimated_count, thought_count, wordless_count = (
-        counts.replies[kind] for kind in ("cut off", "unsigned", "estimated", "thoughts alone", "wordless")
+    cut_count, unsigned_count, estimated_count, thought_count, wordless_count, copied_count = (
+        counts.replies[kind] for kind in ("cut off", "unsigned", "estimated", "thoughts alone", "wordless", "copied")
     )
     if estimated_count:
         yield (
@@ -230,8 +230,13 @@ def reply_messages(counts: JobCounts) -> Iterator[str]:
             f"{counts.name}: {wordless_count:,} of {counts.finished_count:,} replies have no text and give no "
             "verdict. `fullbench check` shows what this model replies."
         )
-    if unsigned_count := unsigned_count - thought_count - wordless_count:
-        checked_count = unsigned_count + counts.replies["signed"] + thought_count + wordless_count
+    if copied_count:
+        yield (
+            f"{counts.name}: {copied_count:,} of {counts.finished_count:,} replies look like a verdict, but have no "
+            "check code and repeat words of the prompt or of a response. They may be copied, so they do not count."
+        )
+    if unsigned_count := unsigned_count - thought_count - wordless_count - copied_count:
+        checked_count = counts.replies["unsigned"] + counts.replies["signed"]
         yield (
             f"{counts.name}: {unsigned_count:,} of {checked_count:,} replies ({unsigned_count / checked_count:.1%}) "
             "did not contain the check code. Their verdicts count and are marked 'without check code'."

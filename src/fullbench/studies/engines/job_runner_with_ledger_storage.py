@@ -122,8 +122,8 @@ class JobCounts:
     finished_count: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     replies: Counter[str] = field(default_factory=Counter)
-    """Kinds of replies: `signed`, `unsigned` (see `ReplyReading`); `cut off`, `thoughts alone`, `wordless` (all
-    unreadable); `estimated` (the server did not count tokens)."""
+    """Kinds of replies: `signed`, `unsigned` (see `ReplyReading`); `cut off`, `thoughts alone`, `wordless`,
+    `copied` (all unreadable); `estimated` (the server did not count tokens)."""
     served_models: Counter[str] = field(default_factory=Counter)
     """Models that servers report to have answered."""
     model: str = ""
@@ -492,8 +492,20 @@ def _reply_kinds(outcome: Any) -> Iterator[str]:
         yield "cut off"
     elif getattr(outcome, "fault", None) == "unreadable" and not outcome.text.strip() and outcome.exchanges:
         yield "thoughts alone" if outcome.exchanges[-1].reasoning else "wordless"
+    elif _looks_like_a_copied_verdict(outcome, reading):
+        yield "copied"
     if reading.has_estimated_tokens:
         yield "estimated"
+
+
+def _looks_like_a_copied_verdict(outcome: Any, reading: ReplyReading) -> bool:
+    """Return True if an unreadable reply would be a verdict, had the judge not been shown the same words."""
+    if getattr(outcome, "fault", None) != "unreadable" or reading.has_check_code is not False:
+        return False
+    from fullbench.core.ballot import ballot
+    from fullbench.parsing import read  # the parser is loaded by then, if a reply was read
+
+    return not isinstance(read(ballot(outcome.ballot), outcome.text, len(outcome.contestants)), str)
 
 
 def _first_words(text: str) -> str:
