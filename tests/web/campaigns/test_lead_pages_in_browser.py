@@ -102,7 +102,7 @@ def test_splits_of_rankings_are_ruled_on_one_after_the_other(live, lead, axe):
     lead.goto(f"/organise/{study.id}/tasks?show=adjudicated")
     assert sorted(lead.locator("tbody td:last-child").all_inner_texts()) == ["x > z > y", "y > z > x"]
     lead.goto(f"/organise/{study.id}")
-    left = lead.locator("dl.figures div", has_text="splits to decide").locator("dd")
+    left = lead.locator("dl.figures div", has_text="disagreements to decide").locator("dd")
     assert left.inner_text() == "0"
 
 
