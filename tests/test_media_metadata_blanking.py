@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fullbench.core.media import read_media
 from fullbench.media_metadata_blanking import UnparsableMediaError, metadata_patches, patched_range
-from tests.support.moving_media import GENERATOR, recording, tone, video
+from tests.support.media_files import GENERATOR, recording, tone, video
 
 VIDEOS = {
     "vp8.webm": {"codec": "libvpx", "sound": "libopus"}, "h264.mp4": {"codec": "libx264", "sound": "aac"},

@@ -18,8 +18,7 @@ from PIL import Image
 
 from fullbench import Ledger
 from tests.support.commands import write_rows
-from tests.support.media_files import write_video
-from tests.support.moving_media import ball_frames
+from tests.support.media_files import ball_frames, write_video
 from tests.support.recording_model_server import RecordingServer
 from tests.support.scripted_server import Asked, ScriptedServer
 

@@ -16,8 +16,7 @@ from fullbench.web.campaigns.campaign_tables import studies, votes
 from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results.site.static_site import SiteOptions, export_site
 from tests.support.annotation_pages import leases, moved_on
-from tests.support.media_files import pdf_bytes
-from tests.support.moving_media import GENERATOR, tone, video
+from tests.support.media_files import GENERATOR, pdf_bytes, tone, video
 from tests.web.conftest import add_person, axe_violations, start_live
 
 

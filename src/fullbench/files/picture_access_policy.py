@@ -124,7 +124,7 @@ def find_allowed_file(
         raise InputError(f"the {noun} {name!r} cannot be read; {remedy}", path=path, line=line)
     copy = copy_of(folder, name) if web or not named_file.exists() else None
     if web and copy is None:
-        file = _from_the_web(name, path, line)
+        file = _from_the_web(name, noun, path, line)
     else:
         file = copy or named_file
         check_place(folder, file, noun, path=path, line=line)
@@ -146,10 +146,10 @@ def _spelt_otherwise(name: str) -> str:
     return "write / between folders, not \\" if "\\" in name else ""
 
 
-def _from_the_web(address: str, path: Path | None, line: int | None) -> Path:
+def _from_the_web(address: str, noun: str, path: Path | None, line: int | None) -> Path:
     if not _may_fetch.get():
         raise InputError(
-            f"the picture {address!r} is a web address. Add --fetch-urls (fetch_urls = true in a study file) to "
+            f"the {noun} {address!r} is a web address. Add --fetch-urls (fetch_urls = true in a study file) to "
             "download it, use `fullbench fetch-pictures`, or continue without it with --without-pictures",
             path=path,
             line=line,
@@ -160,7 +160,7 @@ def _from_the_web(address: str, path: Path | None, line: int | None) -> Path:
         return fetch_picture(address, cache_folder() / "web")
     except FetchError as error:
         raise InputError(
-            f"the picture {address!r} was not downloaded: {error}. Pictures downloaded before are kept. Fix the "
+            f"the {noun} {address!r} was not downloaded: {error}. Files downloaded before are kept. Fix the "
             "address or remove the row, and run again",
             path=path,
             line=line,

@@ -33,6 +33,7 @@ CONNECT_SECONDS = 10.0
 WHOLE_SECONDS = 120.0
 """Maximum seconds per picture; a server that sends a byte now and then would block us forever."""
 CHUNK = 65_536
+ACCEPTED = "image/*, video/*, audio/*, application/pdf"
 PLAIN = "/%?&=+,;:@!$'()*~-._[]"
 """Characters of a path that are sent unchanged; other letters are percent-encoded."""
 REDIRECT_CODES = frozenset({301, 302, 303, 307, 308})
@@ -127,7 +128,7 @@ def _request_picture(parts: SplitResult, deadline: float) -> bytes | str:
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     host_text = f"[{host}]" if ":" in host else host
     host_header = host_text if parts.port is None else f"{host_text}:{parts.port}"
-    headers = {"Host": host_header, "Accept": "image/*", "Accept-Encoding": "identity", "User-Agent": "fullbench"}
+    headers = {"Host": host_header, "Accept": ACCEPTED, "Accept-Encoding": "identity", "User-Agent": "fullbench"}
     connection = http.client.HTTPConnection(host, port)
     with _connect_public(host, port) as plain, _wrap_tls(plain, parts.scheme, host) as line, closing(connection):
         # Our own socket: http.client would resolve the host again, perhaps to a private address.

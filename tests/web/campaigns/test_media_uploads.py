@@ -8,8 +8,7 @@ import re
 import pytest
 
 from tests.support.data_builders import png
-from tests.support.media_files import colour_frames, pdf_bytes, write_video
-from tests.support.moving_media import GENERATOR, tone, video
+from tests.support.media_files import GENERATOR, colour_frames, pdf_bytes, tone, video, write_video
 from tests.web.campaigns.test_api import caller
 from tests.web.campaigns.test_uploads import database, lines, make, send, zipped  # noqa: F401
 
