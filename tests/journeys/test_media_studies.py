@@ -98,6 +98,13 @@ def test_a_preference_set_of_videos_from_import_to_card_summary_and_page(cli, tm
         assert len(server.asked) == 4 * ITEMS, "both judges, both orders"
         code, _, err = cli("run", "bench/study.toml", "--quiet")
         assert f"Called 0, reused {4 * ITEMS}, failed 0" in err
+        # As the benchmark of that name: accuracy by category, in both orders.
+        (tmp_path / "study.toml").write_text(
+            f'name = "v"\nbenchmark = "videorewardbench"\ndata = "set.jsonl"\njudges = {json.dumps(specs[1:])}\n'
+            'ledger = "v.ledger"\n'
+        )
+        code, own_out, err = cli("run", "study.toml", "--quiet", "--json")
+        assert code == 0, err
     tables = {table["name"]: table for table in json.loads(out)}
     judges = {row[0]: row for row in tables["summary judges"]["rows"]}
     columns = [column["name"] if isinstance(column, dict) else column for column in tables["summary judges"]["columns"]]
@@ -106,6 +113,18 @@ def test_a_preference_set_of_videos_from_import_to_card_summary_and_page(cli, tm
     code, out, err = cli("card", "glancer", "--ledger", "bench/study.ledger", "--json")
     assert code == 0, err
     assert str(accuracy)[:12] in out
+    (by_category,) = [table for table in json.loads(own_out) if table["name"] == "pairs by category"]
+    at = next(place for place, column in enumerate(by_category["columns"]) if "accuracy" in str(column))
+    shown = {
+        str(cell): row[at]["value"]
+        for row in by_category["rows"]
+        for cell in row
+        if cell in ("perception", "reasoning")
+    }
+    assert shown == {
+        name: pytest.approx(np.mean([guesses[number] for number in range(ITEMS) if number % 2 == is_odd]))
+        for is_odd, name in enumerate(("perception", "reasoning"))
+    }
     page = (tmp_path / "bench" / "report.html").read_text()
     assert page.count("data:video/mp4;base64,") >= 1
     assert "watcher" in page

@@ -13,11 +13,13 @@ from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 from fullbench.testing import check_benchmark
 from tests.support.data_builders import png
+from tests.support.media_files import empty_mp4
 
 ALL = [
     benchmark_definitions.vl_rewardbench, benchmark_definitions.multimodal_rewardbench,
     benchmark_definitions.multimodal_rewardbench_2, benchmark_definitions.genai_bench_pairs,
     benchmark_definitions.editreward_bench, benchmark_definitions.mm_rlhf_rewardbench,
+    benchmark_definitions.videorewardbench,
 ]  # fmt: skip
 
 
@@ -84,18 +86,19 @@ def released(folder: Path, name: str) -> Path:
         ]  # fmt: skip
         parquet(folder / "edits.parquet", rows)
         return folder
+    column, suffix = ("video", "mp4") if name == "videorewardbench" else ("image", "png")
     lines = [
-        {"question": f"why {n}", "image": f"{n}.png",
+        {"question": f"why {n}", column: f"{n}.{suffix}",
          **dict(zip(("chosen", "rejected") if n < 4 else ("rejected", "chosen"), ("a long answer", "no"), strict=True))}
         for n in range(6)
     ]  # fmt: skip
     for n in range(6):
-        (folder / f"{n}.png").write_bytes(png((n, 1, 1)))
-    (folder / "data.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+        (folder / f"{n}.{suffix}").write_bytes(png((n, 1, 1)) if suffix == "png" else empty_mp4(64 + n))
+    (folder / f"{column}s.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
     return folder
 
 
-WORDS = ("vl-rewardbench", "multimodal-rewardbench", "mm-rlhf-rewardbench")
+WORDS = ("vl-rewardbench", "multimodal-rewardbench", "mm-rlhf-rewardbench", "videorewardbench")
 
 
 @pytest.mark.parametrize("name", [benchmark.name for benchmark in ALL])
@@ -189,7 +192,7 @@ def test_editreward_files_of_the_repository(tmp_path):
         benchmark_definitions.editreward_bench.record(tmp_path)
 
 
-def test_mm_rlhf_parts_are_in_the_path_and_videos_are_counted(tmp_path):
+def test_mm_rlhf_parts_are_in_the_path_of_the_picture_or_video(tmp_path):
     (tmp_path / "long").mkdir()
     (tmp_path / "long" / "1.png").write_bytes(png((1, 2, 3)))
     rows = [
@@ -199,4 +202,34 @@ def test_mm_rlhf_parts_are_in_the_path_and_videos_are_counted(tmp_path):
     (tmp_path / "mm_reward_bench.jsonl").write_text("\n".join(map(json.dumps, rows)))
     data = benchmark_definitions.mm_rlhf_rewardbench.bring(tmp_path)
     assert [item.tags["category"] for item in data.record.items.values()] == ["long"]
-    assert data.tables[0].rows == [["pairs about a video are left out", 1]]
+    assert data.tables[0].rows == [["a video's file is missing: the pair is left out", 1]]
+    (tmp_path / "video").mkdir()
+    (tmp_path / "video" / "1.mp4").write_bytes(empty_mp4())
+    items = benchmark_definitions.mm_rlhf_rewardbench.record(tmp_path).items
+    found = [(item.tags["category"], item.media[0].kind) for item in items.values()]
+    assert found == [("long", "image"), ("video", "video")]
+
+
+@pytest.mark.parametrize("column", ["video", "video_path"])
+def test_pairs_of_videorewardbench_and_of_genai_bench_have_their_videos(tmp_path, column):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.mp4").write_bytes(empty_mp4(64 + ord(name)))
+    rows = [
+        {"id": name, column: f"{name}.mp4", "question": "Who?", "category": "safety", "chosen": "she", "rejected": "he"}
+        for name in ("a", "b")
+    ]
+    (tmp_path / "videos.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    record = benchmark_definitions.videorewardbench.record(tmp_path)
+    assert [item.media[0].data() for item in record.items.values()] == [
+        (tmp_path / f"{name}.mp4").read_bytes() for name in ("a", "b")
+    ]
+    winners = [record.responses[one.item, one.contestants[one.marks.index(1)]].text for one in record]
+    assert winners == ["she", "she"]
+    assert {one.marks for one in record} == {(1, 0), (0, 1)}, "the better answer is not always first"
+
+    (tmp_path / "genai").mkdir()
+    clips = {"left_video": {"bytes": empty_mp4(70)}, "right_video": {"bytes": empty_mp4(71)}}
+    parquet(tmp_path / "genai" / "v.parquet", [{"prompt": "A dog", "vote_type": "rightvote", **clips}])
+    record = benchmark_definitions.genai_bench_pairs.record(tmp_path / "genai")
+    assert [one.media[0].kind for one in record.responses.values()] == ["video", "video"]
+    assert [one.marks for one in record] == [(0, 1)]

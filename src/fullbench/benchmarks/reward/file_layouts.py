@@ -8,18 +8,20 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+from fullbench.core.media import Kind
 from fullbench.errors import InputError
 
 Content = Sequence[Any]
-"""Text, and pictures as in the row, wrapped in `RowPicture`."""
+"""Text, and files as in the row, wrapped in `RowMedia`."""
 FIRST, SECOND, TIE = (1.0, 0.0), (0.0, 1.0), (0.5, 0.5)
 
 
 @dataclass(frozen=True)
-class RowPicture:
-    """A picture of a row: bytes, a path, or a hub's mapping with both."""
+class RowMedia:
+    """A picture or video of a row: bytes, a path, or a hub's mapping with both."""
 
     value: Any
+    kind: Kind = "image"
 
 
 @dataclass(frozen=True)
@@ -65,10 +67,10 @@ def _read_text(row: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def _wrap_pictures(value: Any) -> list[RowPicture]:
+def _wrap_media(value: Any, kind: Kind = "image") -> list[RowMedia]:
     if value is None:
         return []
-    return [RowPicture(part) for part in value] if isinstance(value, list) else [RowPicture(value)]
+    return [RowMedia(part, kind) for part in value] if isinstance(value, list) else [RowMedia(value, kind)]
 
 
 def _parse_preference(
@@ -95,12 +97,12 @@ def _read_vl_pair(row: Mapping[str, Any], name: str) -> Pair:
         raise InputError(f"'human_ranking' ranks the two answers, as [0, 1]; found {ranking!r}")
     source = str(row.get("query_source") or "")
     part = next((part for part, names in _SOURCES.items() if source.lower().startswith(names)), source or "all")
-    prompt = [*_wrap_pictures(row.get("image")), _read_text(row, "query")]
+    prompt = [*_wrap_media(row.get("image")), _read_text(row, "query")]
     return Pair(name, prompt, [answers[0]], [answers[1]], FIRST if ranking[0] < ranking[1] else SECOND, part)
 
 
 def _read_multimodal_pair(row: Mapping[str, Any], name: str) -> Pair:
-    prompt = [*_wrap_pictures(row.get("Image")), _read_text(row, "Text")]
+    prompt = [*_wrap_media(row.get("Image")), _read_text(row, "Text")]
     label = _parse_preference(row.get("Better"), ("Output1",), ("Output2",))
     category = str(row.get("Category") or "all")
     return Pair(name, prompt, [_read_text(row, "Output1")], [_read_text(row, "Output2")], label, category)
@@ -111,7 +113,7 @@ _IMAGE_MARKER = re.compile(r"<image(?:_?\d+)?>")
 
 def _interleave_parts(text: Any, pictures: Any) -> Content:
     """Put pictures at the `<image>` markers of a text; surplus pictures come first."""
-    row_pictures = _wrap_pictures(pictures)
+    row_pictures = _wrap_media(pictures)
     words = _IMAGE_MARKER.split(text or "")
     places = len(words) - 1
     parts: list[Any] = list(row_pictures[: max(0, len(row_pictures) - places)])
@@ -128,7 +130,7 @@ def _parse_content(content: Any) -> Content:
     """Parse `[["text", ...], ["image", ...]]`, the format of the repository's files."""
     if not isinstance(content, list):
         raise InputError(f"a content is a list of text and image; found {content!r}")
-    return [RowPicture(value) if kind == "image" else str(value) for kind, value in content]
+    return [RowMedia(value) if kind == "image" else str(value) for kind, value in content]
 
 
 def _read_second_edition_pair(row: Mapping[str, Any], name: str) -> Pair:
@@ -153,10 +155,13 @@ def _read_genai_pair(row: Mapping[str, Any], name: str) -> Pair:
     label = _parse_preference(row.get("vote_type"), *_VOTES)
     if "source_image" in row:
         words = row.get("instruct_prompt") or row.get("target_prompt")
-        prompt = [*_wrap_pictures(row["source_image"]), str(words or "")]
-        left, right = (_wrap_pictures(row.get(f"{side}_output_image")) for side in ("left", "right"))
+        prompt = [*_wrap_media(row["source_image"]), str(words or "")]
+        left, right = (_wrap_media(row.get(f"{side}_output_image")) for side in ("left", "right"))
         return Pair(name, prompt, left, right, label, "edits")
-    left, right = (_wrap_pictures(row.get(f"{side}_image")) for side in ("left", "right"))
+    if "left_video" in row:
+        left, right = (_wrap_media(row.get(f"{side}_video"), "video") for side in ("left", "right"))
+        return Pair(name, [_read_text(row, "prompt")], left, right, label, "videos")
+    left, right = (_wrap_media(row.get(f"{side}_image")) for side in ("left", "right"))
     return Pair(name, [_read_text(row, "prompt")], left, right, label, "pictures")
 
 
@@ -171,9 +176,9 @@ def _read_edit_pairs(row: Mapping[str, Any], name: str) -> list[Pair]:
         raise InputError(f"'ranking' is as A>B, A=B=Good or B>A>C; found {ranking!r}")
     paths = row.get("paths_generated")
     edits = paths if isinstance(paths, list) else [row.get(f"candidate_{place}") for place in (1, 2, 3, 4)]
-    pictures = [_wrap_pictures(edit) for edit in edits if edit is not None]
+    pictures = [_wrap_media(edit) for edit in edits if edit is not None]
     source, words = row.get("path_src", row.get("source_image")), "prompt" if "prompt" in row else "instruction"
-    prompt = [*_wrap_pictures(source), _read_text(row, words)]
+    prompt = [*_wrap_media(source), _read_text(row, words)]
     levels = [level.removesuffix("=Good").removesuffix("=Bad").split("=") for level in ranking.split(">")]
     places = {letter: place for place, level in enumerate(levels) for letter in level}
     if sorted(places) != list("ABCD"[: len(pictures)]):
@@ -188,21 +193,24 @@ def _read_edit_pairs(row: Mapping[str, Any], name: str) -> list[Pair]:
 
 
 _MM_RLHF_PARTS = ("mcq", "long", "short", "safety", "video")
-"""Parts of MM-RLHF-RewardBench, which its script finds in the path of the picture."""
+"""Parts of MM-RLHF-RewardBench, which its script finds in the path of the picture or video."""
+
+
+_VIDEO_COLUMNS = ("video", "video_path", "videos")
 
 
 def _read_chosen_pair(row: Mapping[str, Any], name: str) -> Pair:
     question = next((row[part] for part in ("question", "prompt", "query") if isinstance(row.get(part), str)), None)
     if question is None:
         raise InputError("the row has no question")
-    if row.get("video"):
-        raise UnsupportedRow("pairs about a video are left out")
-    image = row.get("image") or row.get("images")
-    prompt = [*_wrap_pictures(image), question]
+    image = row.get("image") or row.get("images") or None
+    video = next((row[column] for column in _VIDEO_COLUMNS if row.get(column)), None)
+    prompt = [*_wrap_media(image), *_wrap_media(video, "video"), question]
     # The row's name decides the order, so that the better answer is not always first.
     is_swapped = sum(name.encode()) % 2 == 1
     chosen_text, rejected_text = _read_text(row, "chosen"), _read_text(row, "rejected")
-    part = next((part for part in _MM_RLHF_PARTS if isinstance(image, str) and part in image), "all")
+    place = video or image
+    part = next((part for part in _MM_RLHF_PARTS if isinstance(place, str) and part in place), "all")
     category = str(row.get("category") or row.get("task") or part)
     if is_swapped:
         return Pair(name, prompt, [rejected_text], [chosen_text], SECOND, category)
@@ -237,5 +245,10 @@ LAYOUTS: Mapping[str, Layout] = {
     "mm-rlhf-rewardbench": Layout(
         "Zhang et al., MM-RLHF: The Next Step Forward in Multimodal LLM Alignment, arXiv:2502.10391",
         ("chosen", "rejected"), _read_chosen_pair,
+    ),
+    "videorewardbench": Layout(
+        "Zhang et al., VideoRewardBench: Comprehensive Evaluation of Multimodal Reward Models for Video Understanding, "
+        "arXiv:2509.00484",
+        ("video", "chosen", "rejected"), _read_chosen_pair, ("video_path", "chosen", "rejected"),
     ),
 }  # fmt: skip

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fullbench.benchmarks.reward.file_layouts import FIRST, LAYOUTS, SECOND, Content, Pair, RowPicture, UnsupportedRow
+from fullbench.benchmarks.reward.file_layouts import FIRST, LAYOUTS, SECOND, Content, Pair, RowMedia, UnsupportedRow
 from fullbench.core.ballot import Choice
 from fullbench.core.benchmark import LoadedData
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case
 from fullbench.core.item import Item, Part, Turn
+from fullbench.core.media import NOUNS, Media, any_media_from_bytes
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
@@ -22,7 +23,7 @@ from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
-from fullbench.files.picture_access_policy import find_picture, read_picture
+from fullbench.files.picture_access_policy import find_picture, read_media_of
 from fullbench.files.row_readers import read_rows
 
 SIDES = ("first", "second")
@@ -32,7 +33,7 @@ _IDS = ("id", "ID", "pair_id", "idx")
 
 
 class _Missing(Exception):
-    """A picture file is missing."""
+    """A file is missing; its text is the word for it, such as video."""
 
 
 @dataclass
@@ -101,8 +102,8 @@ def load_pairs(source: Path | None, name: str) -> PairCollection:
                 raise InputError(str(error), path=file, line=line) from error
             except UnsupportedRow as reason:
                 collection.oddity_counts[str(reason)] += 1
-            except _Missing:
-                collection.oddity_counts["a picture's file is missing: the pair is left out"] += 1
+            except _Missing as missing:
+                collection.oddity_counts[f"a {missing}'s file is missing: the pair is left out"] += 1
     if not row_count:
         raise InputError(f"no row is in the layout of {name}: it has {', '.join(layout.needs)}", path=source)
     if not collection.items:
@@ -139,20 +140,19 @@ def _add_pair(collection: PairCollection, pair: Pair, file: Path, benchmark: str
 
 
 def _content_parts(content: Content, file: Path) -> tuple[Part, ...]:
-    return tuple(
-        _load_picture(part.value, file) if isinstance(part, RowPicture) else str(part) for part in content if part != ""
-    )
+    return tuple(_load_media(part, file) if isinstance(part, RowMedia) else str(part) for part in content if part != "")
 
 
-def _load_picture(value: Any, file: Path) -> Picture:
+def _load_media(part: RowMedia, file: Path) -> Media:
+    value = part.value
     if isinstance(value, Mapping):
         value = value["bytes"] if isinstance(value.get("bytes"), bytes) else value.get("path")
     if isinstance(value, bytes):
-        return Picture.from_any_bytes(value, value)
+        return Picture.from_any_bytes(value, value) if part.kind == "image" else any_media_from_bytes(value, part.kind)
     picture_path = find_picture(file.parent, value) if isinstance(value, str) and value else None
     if picture_path is None:
-        raise _Missing
-    return read_picture(file.parent, str(picture_path.absolute()), path=file, is_answer=True)
+        raise _Missing(NOUNS[part.kind])
+    return read_media_of(file.parent, str(picture_path.absolute()), part.kind, path=file, is_answer=True)
 
 
 def _sample_pairs() -> Iterator[Pair]:
