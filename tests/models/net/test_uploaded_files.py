@@ -11,7 +11,7 @@ from datetime import timedelta
 
 import pytest
 
-from fullbench import Media, Prompt, Turn
+from fullbench import Media, Prompt, Turn, Video
 from fullbench.core.model import Reply
 from fullbench.errors import ModelError
 from fullbench.models.chat_model import ChatModel
@@ -146,3 +146,16 @@ def test_an_upload_url_elsewhere_gets_no_key_and_no_file():
         (reply,) = ask(model(server), (CLIP, "1"))
         assert "the server named no place of its own for the file" in str(reply.error)
         assert elsewhere.calls == []
+
+
+def test_a_file_above_2_gib_is_refused_before_it_is_sent(tmp_path):
+    file = tmp_path / "film.mp4"
+    file.write_bytes(empty_mp4())
+    with file.open("r+b") as out:
+        out.truncate(int(2.5 * 2**30))
+    film = Video("0" * 64, "video/mp4", file)
+    with GeminiFilesServer() as server:
+        (reply,) = ask(model(server), (film, "1"))
+        assert server.calls == []
+    assert reply.failure == "permanent"
+    assert "has 2.5 GiB, and the Files API takes 2; cut it, or send frames with video=frames" in str(reply.error)

@@ -10,7 +10,8 @@ from fullbench.core.model import Prompt, Reply
 from fullbench.core.model_call import Usage
 from fullbench.models.media_as_sent import expand_media
 from fullbench.models.model_settings import Sampling
-from fullbench.models.wire.token_estimates import estimate_tokens, text_tokens
+from fullbench.models.wire.media_token_estimates import text_tokens
+from fullbench.models.wire.token_estimates import estimate_tokens
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Tokens of videos, recordings and documents that are sent as they are, by the provider's rule; None if unknown.
+"""Tokens of texts, and of videos, recordings and documents that are sent as they are, by the provider's rule.
 
 - Google (ai.google.dev/gemini-api/docs/tokens and /media-resolution): a frame has 258 tokens and its time stamp 5 up to
   Gemini 2.5, 70 and 5 from Gemini 3 on, at one frame a second unless `fps` is set; a second of sound has 32, a page of
@@ -148,8 +148,6 @@ def _facts(source: Path | bytes, kind: str) -> MediaFacts | None:
 def _document_facts(source: Path | bytes) -> MediaFacts:
     import pypdfium2
 
-    from fullbench.models.wire.token_estimates import text_tokens
-
     with pdfium_turn, closing(pypdfium2.PdfDocument(source)) as document:
         return MediaFacts(
             pages=len(document), text_tokens=sum(text_tokens(page.get_textpage().get_text_range()) for page in document)
@@ -168,3 +166,13 @@ def _recording_facts(source: Path | bytes) -> MediaFacts | None:
         if stream.duration is None:
             return None
         return MediaFacts(float(stream.duration * stream.time_base), has_sound)
+
+
+def text_tokens(text: str) -> int:
+    """Estimate the tokens of a text.
+
+    >>> text_tokens("a" * 400), text_tokens("图" * 100)
+    (100, 100)
+    """
+    ascii_count = len(text.encode("ascii", "ignore"))
+    return -(-ascii_count // 4) + len(text) - ascii_count

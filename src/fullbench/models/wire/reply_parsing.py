@@ -12,7 +12,8 @@ from fullbench.models.dialects import Dialect
 from fullbench.models.model_prices import FRESH, Shares
 from fullbench.models.net import error_meanings
 from fullbench.models.net.error_meanings import Kind
-from fullbench.models.wire.token_estimates import estimate_tokens, text_tokens
+from fullbench.models.wire.media_token_estimates import text_tokens
+from fullbench.models.wire.token_estimates import estimate_tokens
 from fullbench.models.wire.untrusted_json import Misshapen, describe_body, is_object, json_type_name, parse_json
 
 

@@ -17,7 +17,7 @@ from fullbench.core.model import Prompt
 from fullbench.core.picture import Picture
 from fullbench.models.model_settings import Sampling
 from fullbench.models.wire.image_encoding import Limit, measure_picture
-from fullbench.models.wire.media_token_estimates import media_tokens, sound_tokens
+from fullbench.models.wire.media_token_estimates import media_tokens, sound_tokens, text_tokens
 
 # About a picture of 1,000 x 1,200 pixels: an estimate that is rather too high than too low.
 UNKNOWN_SIZE = 1_600
@@ -164,13 +164,3 @@ def estimate_sound_tokens(prompt: Prompt, model: str, sampling: Sampling | None 
     """Estimate those tokens of a prompt that are billed as sound."""
     others = (part for turn in prompt.turns for part in turn.media if not isinstance(part, Picture))
     return sum(sound_tokens(part, model, sampling) for part in others)
-
-
-def text_tokens(text: str) -> int:
-    """Estimate the tokens of a text.
-
-    >>> text_tokens("a" * 400), text_tokens("图" * 100)
-    (100, 100)
-    """
-    ascii_count = len(text.encode("ascii", "ignore"))
-    return -(-ascii_count // 4) + len(text) - ascii_count
