@@ -135,8 +135,8 @@ def _add_scales(rows: Sequence[tuple[dict[str, Any], str]]) -> Iterator[str]:
             of_whom = f" by {', '.join(sorted(group))}" if len(groups) > 1 else ""
             what = "" if criterion == "overall" else f" on {criterion}"
             yield (
-                f"No ballot is named: {len(values):,} scores{what}{of_whom} from {min(values):g} to {max(values):g} "
-                f"were read as {spec}. Another one is named in a column 'ballot', or by the option ballot."
+                f"No ballot given: {len(values):,} scores{what}{of_whom} from {min(values):g} to {max(values):g} "
+                f"were read as {spec}. For another scale, add a column 'ballot', or the option ballot."
             )
     for row, judge in unscaled:
         place = (row.get("criterion") or "overall", row.get("judge") or judge)

@@ -114,6 +114,8 @@ class Fields:
             return f"the field {name!r} is empty here"
         spelt = next((column for column in self._row if column.strip().lower() == name), None)
         hint = f"; write {spelt!r} as {name!r}" if spelt else ""
+        if name == "ballot" and not spelt:
+            hint = "; add a column 'ballot', such as score:1-5"
         return f"the field {name!r} is missing; found {self.spelt_columns or 'none'}{hint}"
 
     @property
