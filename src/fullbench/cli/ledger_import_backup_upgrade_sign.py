@@ -149,7 +149,7 @@ def reread(
 @ledger_app.command("backup")
 @options("place ledger quiet")
 def backup(
-    to: Annotated[Path, option("File for the copy. Its pictures go to FILE.pictures.", "--to")],
+    to: Annotated[Path, option("File for the copy. Its pictures go to FILE.pictures.", "--to", "--out")],
     store: LedgerOptions,
     quiet: QuietOption = False,
 ) -> None:
@@ -233,7 +233,7 @@ def sign(
     key: Annotated[Path, option("Private key (Ed25519, in PEM or OpenSSH format).", "--key")],
     store: LedgerOptions,
     new: Annotated[bool, option("Create the key first, with its public key next to it.", "--new")] = False,
-    to: Annotated[Path | None, option("File for the signature. Default: LEDGER.signatures.", "--to")] = None,
+    to: Annotated[Path | None, option("File for the signature. Default: LEDGER.signatures.", "--to", "--out")] = None,
 ) -> None:
     """Sign the current content of a ledger. `ledger verify --key` later shows whether any of it was changed.
 

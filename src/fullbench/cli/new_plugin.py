@@ -24,7 +24,7 @@ def new() -> None:
 @new_app.command("benchmark")
 def new_benchmark(
     name: Annotated[str, argument("Python name, for example my_paper.")],
-    to: Annotated[Path, option("Parent folder of the new package.")] = Path(),
+    to: Annotated[Path, option("Parent folder of the new package.", "--to", "--out")] = Path(),
 ) -> None:
     """Create a package with your own benchmark. It runs at once and passes fullbench's checks.
 

@@ -141,7 +141,7 @@ ChartsOption = Annotated[Path | None, option("Folder for the charts, as SVG and 
 ReleaseOption = Annotated[
     Path | None, option("Folder of the benchmark's released data. Default: the sample of fullbench.")
 ]
-RowsFileOption = Annotated[Path, option("Output file: .jsonl, .json, .csv, .tsv (or .gz), .parquet.")]
+RowsFileOption = Annotated[Path, option("Output file: .jsonl, .json, .csv, .tsv (or .gz), .parquet.", "--to", "--out")]
 DraftOption = Annotated[Path, option("File for the queue for people (.csv, .jsonl or .parquet).")]
 SafeOption = Annotated[
     bool, more("Refuse a study that runs code or sends variables or files.", "--safe", envvar="FULLBENCH_SAFE")
