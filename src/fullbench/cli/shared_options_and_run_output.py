@@ -262,7 +262,7 @@ class InputOptions:
 
 @dataclass(frozen=True)
 class VoteOptions:
-    """Which votes of people count, and how."""
+    """Votes of people that count, and the rule that joins them."""
 
     rule: Annotated[
         str,
@@ -341,7 +341,7 @@ class CallOptions:
 
 @dataclass(frozen=True)
 class ViewOptions:
-    """What a command prints of a result."""
+    """Parts of a result that a command prints."""
 
     all_tables: Annotated[bool, option("Print every table, not only the summary.", "--all")] = False
     table: Annotated[str | None, option("Print one table, by its name or the beginning of its name.", "--table")] = None

@@ -52,7 +52,7 @@ USUAL = Circumstances()
 
 @dataclass(frozen=True, slots=True)
 class ReplyReading:
-    """How a reply was read.
+    """Facts on how a reply was read.
 
     `version` is the version of the parsing rules; 0: no reply was read. `has_check_code` is None if the prompt asked
     for no check code. `has_estimated_tokens` tells that the server reported no readable token counts. `is_by_people`

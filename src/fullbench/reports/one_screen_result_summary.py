@@ -48,7 +48,7 @@ _MOST_CAPTION_LINES = 2
 
 @dataclass(frozen=True)
 class Selection:
-    """What a user asked to see: every table, one table, or the rows of one judge."""
+    """Tables that a user selected: all, one, or the rows of one judge."""
 
     all_tables: bool = False
     table: str | None = None

@@ -90,7 +90,7 @@ class Votes:
 
     @property
     def selection(self) -> Selection:
-        """How the voted rows were chosen, as far as it was recorded with the votes."""
+        """Selection of the voted rows, as recorded with the votes."""
         if self.vote_count == len(self):
             return "all"
         if self.chance is None or self.votes_without_chance:

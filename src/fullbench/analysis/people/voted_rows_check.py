@@ -1,4 +1,4 @@
-"""How the voted rows of a corrected board were chosen: the assumption in words, and a check of it on what is known.
+"""Selection of the voted rows of a corrected board: the assumption in words, and a check of it on what is known.
 
 The rows that are compared are what people voted on: pairs, or single responses if people gave marks. Two responses
 with marks make a pair, so pairs of one item are voted on together, and comparing them would warn too often.

@@ -1,4 +1,4 @@
-"""Who leads: the contestants of the first board in tiers, next to people's and the best judges' numbers."""
+"""Contestants of the first board in tiers, next to people's and the best judges' numbers."""
 
 from __future__ import annotations
 

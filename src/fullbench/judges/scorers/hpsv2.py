@@ -151,7 +151,7 @@ def load_checkpoint(path: Path, dtype: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Source:
-    """Where a tensor of transformers is in open_clip's file: a name, its shape, and which third of it or None."""
+    """Place of a tensor of transformers in open_clip's file: name, shape, and the third of it that is used, or None."""
 
     name: str
     shape: tuple[int, ...]

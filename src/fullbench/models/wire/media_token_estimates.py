@@ -57,7 +57,7 @@ _OPENAI_PAGES = tuple(
 
 @dataclass(frozen=True)
 class MediaFacts:
-    """What the rules need: seconds and whether there is sound, or pages and the length of their text."""
+    """Input of the token rules: seconds and whether there is sound, or pages and the length of their text."""
 
     seconds: float = 0.0
     has_sound: bool = False

@@ -117,7 +117,7 @@ class Job(ABC):
 
     @property
     def has_succeeded(self) -> bool:
-        """Whether it has ever had a usable outcome; otherwise it is stopped after `HOPELESS` tries."""
+        """True if it ever had a usable outcome; otherwise it is stopped after `HOPELESS` tries."""
         return True
 
     def failed_keys(self) -> Collection[Key]:

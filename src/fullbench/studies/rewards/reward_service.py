@@ -71,7 +71,7 @@ class Reward:
 
 @dataclass(frozen=True)
 class Measure:
-    """What rewards are read from: a ballot, or a rubric.
+    """Source of rewards: a ballot, or a rubric.
 
     A rubric is a path, a list of criteria, True for the column of the data set, or a table as in a study file, with
     `file` or `criteria`, `total`, `cap` and `calls`.

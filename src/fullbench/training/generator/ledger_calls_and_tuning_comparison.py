@@ -1,4 +1,4 @@
-"""Whoever draws or judges while a generator is tuned is asked through the ledger, and before and after are compared."""
+"""Ledger calls of generators and judges while a generator is tuned, and the comparison of before and after."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from fullbench.studies.run.call_context import CallContext
 
 @dataclass(frozen=True)
 class TuningJob:
-    """What is tuned by whom on what. `held_out` are the prompts on which before and after are compared."""
+    """Generator, judges and prompts of a tuning run. Before and after are compared on the prompts in `held_out`."""
 
     generator: str
     judge: str
@@ -49,7 +49,7 @@ class TuningJob:
 
 @dataclass
 class TuningResult:
-    """What came of it: sentences, tables, tallies, and the tuned generator's spec (empty where it was stopped)."""
+    """Result of tuning: sentences, tables, counts, and the spec of the tuned generator (empty if stopped)."""
 
     messages: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
@@ -79,7 +79,7 @@ class PictureContestant:
 
 @dataclass
 class LedgerCaller:
-    """Whoever is asked is asked through the ledger, so that nothing is drawn or paid for twice."""
+    """Calls through the ledger, so that nothing is drawn or paid for twice."""
 
     context: CallContext
     tuning_result: TuningResult
@@ -129,8 +129,7 @@ class LedgerCaller:
         return best_of_n_ranking.rank_responses(items, responses, cases, self._judge_cases(judge, job.judge, cases))
 
     def comparison_table(self, job: TuningJob, responses: Sequence[Response], before: str, after: str) -> Table:
-        """How often each held-out judge prefers the tuned generator's picture, not knowing whose it is; and people,
-        where the ledger holds votes of theirs."""
+        """Return how often judges, blind, prefer the tuned generator's picture; and people, if they voted."""
         rows: list[list[Cell]] = []
         for spec in job.compare:
             judge = judge_contestant_and_benchmark_specs.judge_from_spec(spec)
@@ -145,7 +144,7 @@ class LedgerCaller:
         return Table("tuned", title, table_columns("judge", "won", "unusable", "n"), rows, (note,))
 
     def _people_votes(self, job: TuningJob, before: str, after: str) -> list[Verdict]:
-        """What people said of both on the held-out prompts, each person's latest word on each pair."""
+        """Return people's votes on the held-out prompts, the latest of each person on each pair."""
         held_out_ids = {item.id for item in job.held_out}
         latest: dict[tuple[str, str], Verdict] = {}
         for verdict in self.context.ledger.verdicts([PEOPLE]):

@@ -183,7 +183,7 @@ def audit_page(
     name: Annotated[str, Query(max_length=80)] = "",
     action: Annotated[str, Query(max_length=40)] = "",
 ) -> Response:
-    """Who did what when."""
+    """Show the log of actions."""
     acts = audit_log.list_entries(connection, before=before, name=name, action=action, limit=PAGE + 1)
     return render_template(
         request,

@@ -62,7 +62,7 @@ def openapi_schema(request: Request) -> dict[str, Any]:
 
 @router.get("/me", tags=[TAG_ACCOUNTS])
 def me(caller: Viewer) -> Me:
-    """Who the token stands for."""
+    """Return the account of the token."""
     return Me(id=caller.id, name=caller.name, role=caller.role)
 
 
@@ -284,7 +284,7 @@ def list_audit(
     action: Annotated[str, Query(max_length=40)] = "",
     limit: Limit = 50,
 ) -> Page[Act]:
-    """Who did what when, the latest first."""
+    """List actions with their account and time, the latest first."""
     acts = audit_log.list_entries(connection, before=before, name=name, action=action, limit=limit)
     rows = [Act.model_validate(act) for act in acts]
     return Page(rows=rows, next=str(acts[-1].id) if len(acts) == limit else None)

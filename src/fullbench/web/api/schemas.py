@@ -26,7 +26,7 @@ class Shape(BaseModel):
 
 
 class Problem(Shape):
-    """What went wrong (RFC 9457)."""
+    """An error (RFC 9457)."""
 
     type: str
     title: str

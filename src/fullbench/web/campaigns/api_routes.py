@@ -81,7 +81,7 @@ class ItemWish(Shape):
 
 
 class ResponseWish(Shape):
-    """What a contestant answered."""
+    """The response of a contestant."""
 
     item: Name
     contestant: Name
@@ -123,7 +123,7 @@ class StateWish(Shape):
 
 
 class NextWish(Shape):
-    """What you hold already: the leases of tasks that you have not voted on yet."""
+    """Leases of tasks that you hold and have not voted on yet."""
 
     holding: Annotated[tuple[Annotated[str, Field(max_length=100)], ...], Field(max_length=20)] = ()
 
@@ -361,7 +361,7 @@ class AdjudicationKept(Shape):
 
 
 class PilotWish(Shape):
-    """How many tasks a pilot has."""
+    """Number of tasks of a pilot."""
 
     tasks: Annotated[int, Field(ge=1, le=1000)] = 10
 
@@ -373,7 +373,7 @@ class AssignWish(Shape):
 
 
 class Assigned(Shape):
-    """How many were not assigned before."""
+    """Number of people who were not assigned before."""
 
     new: int
 
@@ -549,7 +549,7 @@ def list_arrivals(
     start: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
     limit: Limit = 50,
 ) -> Page[Arrival]:
-    """Who came by the campaign's links, in the order they came, and how many tasks each did."""
+    """List people who used the campaign's links, in order of arrival, with their number of tasks."""
     came = list(group_links.arrival_rows(connection, require_campaign(connection, study_id)))
     rows = [Arrival(**row) for row in came[start : start + limit]]
     return Page(rows=rows, next=str(start + limit) if len(came) > start + limit else None)

@@ -46,7 +46,7 @@ def task_list_page(
     show: Annotated[str, Query(max_length=20)] = "",
     person: Annotated[str, Query(max_length=40)] = "",
 ) -> HTMLResponse:
-    """What people say of each task: all, or those that stand in one way, or that one person voted on."""
+    """Show the votes on each task: all tasks, those in one state, or those that one person voted on."""
     with read_campaign(request, study_id) as (connection, campaign):
         rows, more, counts = leaderboard_and_task_list.list_task_rows(connection, campaign, page, show, person)
         whose = account_names(connection).get(person, "") if person else ""

@@ -80,7 +80,7 @@ class TableShown(Shape):
 
 
 class SummaryShown(Shape):
-    """Who leads, which judges to trust, and what limits it: the beginning of every report."""
+    """Leaders, trust in judges, and limits: the beginning of every report."""
 
     study: str
     sentences: Sequence[str]
@@ -98,7 +98,7 @@ class JudgeListed(Shape):
 
 
 class CardShown(JudgeListed):
-    """What is known about a judge in a study."""
+    """Agreement, biases and cost of a judge in a study."""
 
     study: str
 
@@ -161,7 +161,7 @@ class CaseVerdictShown(Shape):
 
 
 class CaseShown(Shape):
-    """Return question and answers of a case, and every verdict on the same responses, in any order."""
+    """Question and responses of a case, and every verdict on the same responses in any order."""
 
     key: str
     study: str

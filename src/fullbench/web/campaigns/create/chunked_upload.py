@@ -60,7 +60,7 @@ def safe_relative_path(name: str) -> PurePosixPath:
 
 @router.get("/organise/uploads/{upload}")
 def show_uploaded_size(request: Request, user: Organiser, upload: str, path: Name) -> JSONResponse:
-    """How many bytes of a file are there."""
+    """Return the number of bytes of a file that have arrived."""
     target = upload_folder(settings_of(request), user, upload) / "files" / safe_relative_path(path)
     return JSONResponse({"have": target.stat().st_size if target.is_file() else 0})
 

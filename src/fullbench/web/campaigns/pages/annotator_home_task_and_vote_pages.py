@@ -70,7 +70,7 @@ def change_campaign(request: Request, study_id: str) -> Iterator[tuple[Connectio
 
 @router.get("/work")
 def home_page(request: Request, user: Annotator, page: Page = 1) -> HTMLResponse:
-    """What there is to do."""
+    """Show the campaigns with open tasks."""
     with read_transaction(engine_of(request)) as connection:
         open_studies, more = list_open_campaigns(connection, user.id, page)
         left = {entry.campaign.id: count_tasks_left(connection, entry.campaign, user.id) for entry in open_studies}
@@ -306,7 +306,7 @@ def save_draft(request: Request, user: Annotator, study_id: str, form: Form) -> 
 
 @router.get("/work/{study_id}/votes")
 def own_votes_page(request: Request, user: Annotator, study_id: str, page: Page = 1) -> HTMLResponse:
-    """What this person said so far."""
+    """Show the votes of this person."""
     with read_campaign(request, study_id) as (connection, campaign):
         rows, more = list_own_votes(connection, campaign, user.id, page)
         secret = request.cookies.get(group_links.COOKIE + user.id, "")

@@ -76,7 +76,7 @@ def release_id(request: Request, user: Organiser, study_id: str, form: Form) -> 
 
 @router.get("/organise/{study_id}/arrivals.csv")
 def download_arrivals(request: Request, user: Organiser, study_id: str) -> Response:
-    """Who came by the link and how many tasks each did, by the ids of the other site."""
+    """Return people who used the link and their number of tasks, by the ids of the other site."""
     folder = tempfile.TemporaryDirectory(prefix="fullbench-")
     path = Path(folder.name) / "arrivals.csv"
     with read_transaction(engine_of(request)) as connection:
@@ -90,7 +90,7 @@ def download_arrivals(request: Request, user: Organiser, study_id: str) -> Respo
 
 @router.get("/take/{study_id}/{secret}")
 def take_page(request: Request, study_id: str, secret: str) -> HTMLResponse:
-    """What awaits whoever opens the link, and the id they come with."""
+    """Show the campaign behind the link, and the id of the visitor."""
     external_id = next(
         (request.query_params[name] for name in group_links.ID_NAMES if name in request.query_params), ""
     )

@@ -261,7 +261,7 @@ def campaign_page(
 
 @router.get("/organise/{study_id}/creation")
 def show_creation(request: Request, _user: Organiser, study_id: str) -> HTMLResponse:
-    """How far the creation of a study is: what an open page loads again."""
+    """Return the progress of a campaign's creation, which an open page loads again."""
     with read_campaign(request, study_id) as (connection, campaign):
         creation_progress = resumable_task_creation.progress_of(connection, campaign.id)
     return render_template(request, "campaigns/_task_creation.html", study=campaign, far=creation_progress)

@@ -1,4 +1,4 @@
-"""What a static copy of the site would show, and what a lead should look at before it is published."""
+"""Content of a static copy of the site, and what a lead should check before it is published."""
 
 from __future__ import annotations
 
