@@ -228,8 +228,8 @@ def load_cases(
         .group_by(c.key, v.study_id)
     )
     sets: dict[str, tuple[int, int]] = {}
-    for row in sorted(connection.execute(places_of_cases), key=lambda row: row.study_id):
-        sets.setdefault(row.key, (row.study_id, row.response_set))
+    for place in sorted(connection.execute(places_of_cases), key=lambda place: place.study_id):
+        sets.setdefault(place.key, (place.study_id, place.response_set))
     if not sets:
         return {}
     rater = catalogue_tables.names.alias("rater")

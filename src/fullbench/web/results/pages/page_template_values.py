@@ -419,7 +419,7 @@ class Views:
     def case(self, connection: Connection, ledger: Ledger, case_key: str, study: str = "") -> dict[str, Any] | None:
         """Return one case with all its verdicts."""
         found = case_page.load_case_details(connection, ledger, case_key, study)
-        return found and self.case_values(found, self.common(connection, "verdicts", found.study))
+        return None if found is None else self.case_values(found, self.common(connection, "verdicts", found.study))
 
     @staticmethod
     def case_values(case_details: case_page.CaseDetails, common: Mapping[str, Any]) -> dict[str, Any]:
