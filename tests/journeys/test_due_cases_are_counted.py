@@ -44,3 +44,22 @@ def test_cases_that_are_due_stand_in_every_table_page_and_card(tmp_path):
     cards = [path.read_text(encoding="utf-8") for path in (tmp_path / "site" / "judges").glob("*.html")]
     assert any(due.search(page) for page in boards)
     assert any(due.search(page) for page in cards)
+
+
+def test_a_run_that_stops_early_does_not_say_that_all_cases_are_judged(tmp_path):
+    """A judge without a usable verdict stops after 20 calls; the other 40 cases are due, not judged."""
+    write(tmp_path, ["How many"] * 30)
+    labels = [{"item": f"i{number}", "contestants": [name], "marks": [1 + number % 5], "ballot": "score:1-5"}
+              for number in range(30) for name in "ab"]  # fmt: skip
+    (tmp_path / "labels.jsonl").write_text("\n".join(map(json.dumps, labels)), encoding="utf-8")
+    with FakeServer(says="no idea") as server:
+        (tmp_path / "study.toml").write_text(
+            'name = "s"\nitems = "items.jsonl"\nresponses = "answers.jsonl"\n'
+            'labels = "labels.jsonl"\nballots = ["score:1-5"]\n'
+            f'judges = ["vllm:judge@{server.url}?mode=direct"]\nledger = "s.ledger"\n'
+        )
+        with contextlib.chdir(tmp_path):
+            output = cli("run", "study.toml", "--quiet", code=1).output
+    assert "Stopped: no usable verdict in the first 20 replies" in output
+    assert "40 cases are due" in " ".join(output.split())
+    assert "all cases are judged" not in output

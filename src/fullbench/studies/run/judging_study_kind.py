@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -66,7 +67,7 @@ from fullbench.studies.run.study_items_responses_and_labels import (
 from fullbench.studies.study_file import Study, own_cases
 
 if TYPE_CHECKING:
-    from fullbench.columns.verdict_columns import Columns
+    from fullbench.columns.verdict_columns import Columns, Due, Family
 
 # Keys in memory at once; a study may have millions of cases.
 _KEYS_AT_ONCE = 5_000
@@ -172,6 +173,7 @@ class StudyRun(BaseRun):
     def _add_rubrics(self, requested_study: Study) -> None:
         """Load the rubrics, and add the judges that fill them in."""
         self.rubrics: list[RubricWithJudge] = load_rubrics(requested_study, self.items)
+        self._cases_not_judged: list[Due] = []
         self._plain: set[str] = {judge.name for judge in self.judges}
         fillers = {entry.judge.name: entry.judge for entry in self.rubrics}
         self.judges += [judge for name, judge in fillers.items() if name not in self._plain]
@@ -301,6 +303,13 @@ class StudyRun(BaseRun):
             if not stopped_answering:
                 # No judge was called, and counting the cases takes too long: build no tables.
                 return StudyResult(self.study, Record(()), (), job_counts=job_counts)
+        stopped_names = {counts.name for counts in job_counts if counts.stop_reason}
+        self._cases_not_judged = [
+            due
+            for judge in self.judges
+            if judge.name in stopped_names
+            for due in _count_cases_not_judged(judge, self.cases_to_judge(judge, responses), ledger)
+        ]
         return self._build_result(ledger, responses, job_counts, with_texts=with_texts)
 
     def _count_cases(self, responses: Sequence[Response], stop: Stop) -> dict[str, int] | None:
@@ -349,7 +358,7 @@ class StudyRun(BaseRun):
             names = [*(judge.name for judge in self.judges), PEOPLE]
             with ledger.reader() as reader:
                 columns, digest = load_case_columns(reader, names, self._key_batches(ledger, responses), self.labels)
-            columns = _with_due(columns, ledger, self.judges)
+            columns = _with_due(columns, ledger, self.judges, self._cases_not_judged)
             record = Record((), {item.id: item for item in self.items}, _responses_by_key(responses))
             source = self._source(list(columns.names["contestant"]), digest)
             shown_tables = [
@@ -449,7 +458,7 @@ class StudyRun(BaseRun):
 
         # Votes on verdicts and references say nothing about who answers best.
         own_record = record.where(lambda verdict: not is_review(verdict) and not is_check(verdict))
-        columns = _with_due(columns_from_verdicts(own_record), ledger, self.judges)
+        columns = _with_due(columns_from_verdicts(own_record), ledger, self.judges, self._cases_not_judged)
         due, failed_calls = columns.due, columns.failed_calls
         cascade_tables = (
             [cascade_verdicts.cascade_table(cascades, record.verdicts)]
@@ -485,15 +494,35 @@ def _key_batches(cases: Iterable[Case]) -> Iterator[list[str]]:
     yield list(keys)
 
 
-def _with_due(columns: Columns, ledger: Ledger, judges: Sequence[Judge]) -> Columns:
-    """Add the due cases and failed calls of a study from its ledger."""
+def _count_cases_not_judged(judge: Judge, cases: Iterable[Case], ledger: Ledger) -> Iterator[Due]:
+    """Count the cases without a verdict of a judge that stopped; the ledger knows only those whose call failed."""
+    from fullbench.columns.verdict_columns import STUDY, Due
+
+    keys_by_kind: dict[tuple[str, Family], set[tuple[str, int]]] = defaultdict(set)
+    for case in cases:
+        is_ranking = case.ballot.spec == "ranking"
+        family: Family = "score" if len(case.responses) == 1 else "ranking" if is_ranking else "pair"
+        keys_by_kind[case.criterion, family].add((case.key, case.trial))
+    for (criterion, family), keys in keys_by_kind.items():
+        if count := len(keys) - len(ledger.judged_keys(judge.name, keys)):
+            yield Due(STUDY, judge.name, criterion, family, count)
+
+
+def _with_due(
+    columns: Columns, ledger: Ledger, judges: Sequence[Judge], cases_not_judged: Sequence[Due] = ()
+) -> Columns:
+    """Add the due cases and failed calls of a study from its ledger, and the cases that a stopped run left."""
     from fullbench.columns.verdict_columns import STUDY
     from fullbench.ledger.columns_from_rows import due_cases_and_failed_calls
 
     with ledger.reader() as reader:
         due, failed_calls = due_cases_and_failed_calls(reader, tuple(judge.name for judge in judges), ledger.study)
+    entries = {(entry.judge, entry.criterion, entry.family): replace(entry, study=STUDY) for entry in due}
+    for entry in cases_not_judged:
+        place = entry.judge, entry.criterion, entry.family
+        entries[place] = replace(entry, lasting=entries[place].lasting if place in entries else 0)
     return replace(
         columns,
-        due=tuple(replace(entry, study=STUDY) for entry in due),
+        due=tuple(entries.values()),
         failed_calls=tuple(replace(entry, study=STUDY) for entry in failed_calls),
     )
