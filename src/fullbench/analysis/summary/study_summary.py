@@ -233,7 +233,9 @@ def _lead_phrase(leaders: Leaders, scope: str, *, is_only: bool, said: set[str])
     by: str = {
         "people": Note("summary.by-people"),
         "corrected": Note("summary.by-corrected"),
-        "judge": Note("summary.by-baseline" if is_rule(board.judge) else "summary.by-judge", judge=board.judge),
+        "judge": Note("summary.by-baseline", judge=board.judge)
+        if is_rule(board.judge)
+        else Note("summary.by-judge", judge=board.judge),
     }[board.kind]
     by = "" if by in said else by
     said.add(by)
