@@ -42,7 +42,7 @@ def test_a_file_that_changes_after_it_was_read_is_kept_and_sent_as_it_was_read(t
     folder = PictureFolder(tmp_path / "kept", sync=True)
     folder.keep(picture)
     assert folder.find(picture.digest, picture.media_type).data() == picture.cached_data() == png(70)
-    with pytest.raises(InputError, match="changed since"):
+    with pytest.raises(InputError, match="changed after the items were read"):
         picture.data()
 
 
@@ -54,19 +54,19 @@ def test_a_large_picture_is_read_again_and_a_change_is_noticed(tmp_path, monkeyp
     assert picture.cached_data() == png(72)
     file.write_bytes(png(73))
     folder = PictureFolder(tmp_path / "kept")
-    with pytest.raises(InputError, match="changed since"):
+    with pytest.raises(InputError, match="changed after the items were read"):
         folder.keep(picture)
     assert not list((tmp_path / "kept").rglob("*"))
 
 
 def test_a_picture_that_finds_no_room_leaves_nothing_behind(tmp_path):
     (tmp_path / "kept").write_text("a file where the folder should be")
-    with pytest.raises(LedgerError, match="cannot be kept"):
+    with pytest.raises(LedgerError, match="cannot be stored"):
         PictureFolder(tmp_path / "kept").keep(Picture.from_bytes(png(74)))
     folder = PictureFolder(tmp_path / "other", sync=True)
     picture = Picture.from_bytes(png(75))
     (tmp_path / "other" / picture.digest[:2] / picture.digest / "in the way").mkdir(parents=True)
-    with pytest.raises(LedgerError, match="cannot be kept"):
+    with pytest.raises(LedgerError, match="cannot be stored"):
         folder.write(picture.digest, picture.pieces())
     assert not list((tmp_path / "other").rglob("*.part"))
 
