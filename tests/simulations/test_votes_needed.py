@@ -58,7 +58,7 @@ def half_widths(seed: int, pairs: int, rho: float, votes: int) -> list[float]:
 def widths(runs: int, pairs: int, rho: float, width: float) -> tuple[float, float]:
     """Half width after the votes that `power` names: the mean, and the mean of the widest on each board."""
     table = power("--contestants", 4, "--pairs", pairs, "--rho", rho, "--width", width)
-    votes = table[f"votes to ±{width:g} points for all contestants"][1]
+    votes = table[f"votes to ±{width:g} points on average over contestants"][1]
     halves = np.array([half_widths(seed, pairs, rho, votes) for seed in range(runs)])
     return float(halves.mean()), float(halves.max(axis=1).mean())
 

@@ -89,7 +89,7 @@ def test_the_command_answers_before_and_after_the_first_votes(tmp_path, monkeypa
     )
     # Four equal models, six pairs: a vote on a pair has the information 1/4; the covariance by hand.
     spread = POINTS**2 * np.linalg.pinv((4 * np.eye(4) - np.ones((4, 4))) / 6 / 4)
-    alone, helped, saved = table["votes to ±30 points for all contestants"]
+    alone, helped, saved = table["votes to ±30 points on average over contestants"]
     need = 1.959964**2 * spread[0, 0] / 900
     assert alone == np.ceil(need)
     room = 900 / 1.959964**2 - spread[0, 0] * 0.36 / 4000
@@ -114,7 +114,7 @@ def test_the_command_answers_before_and_after_the_first_votes(tmp_path, monkeypa
     (table,) = json.loads(seen_now)
     assert table["notes"][0] == "From 90 votes and 600 pairs that judges judged."
     answers = cells(seen_now)
-    alone, helped, saved = answers["votes to ±40 points for all contestants"]
+    alone, helped, saved = answers["votes to ±40 points on average over contestants"]
     assert helped < alone
     assert saved > 0.1
     (separate,) = [value for key, value in answers.items() if key.startswith("votes to separate alpha and 伽马")]

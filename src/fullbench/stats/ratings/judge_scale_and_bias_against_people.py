@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fullbench.stats.array_checks import Floats, Ints
+from fullbench.stats.array_checks import Floats
 from fullbench.stats.intervals.normal_and_t_quantiles import student_quantile
 
 # Scales that are tried. Errors shrink differences to nothing at most, so a judge that reverses them is biased.
@@ -60,8 +60,12 @@ def compare_scales(
     variances = judge_variance - 2 * scales * between + scales**2 * people_variance
     errors = np.sqrt(np.maximum(variances, 1e-12))
     bound = student_quantile(freedom, 1 - (1 - level) / (2 * size))
-    explained = np.flatnonzero((np.abs(residuals) / errors).max(axis=1) <= bound)
-    best = _best_scale(judge, people, float(between.sum()), float(people_variance.sum()), explained)
+    misfit = (np.abs(residuals) / errors).max(axis=1)
+    explained = np.flatnonzero(misfit <= bound)
+    best = _least_squares_scale(judge, people, float(between.sum()), float(people_variance.sum()))
+    # Outside of the range, or at its end, least squares would be an estimate that its own range does not surround.
+    if len(explained) and not explained[0] < best < explained[-1]:
+        best = int(misfit.argmin())
     half_widths = bound * errors[best]
     scale_range = (float(_SCALES[explained[0]]), float(_SCALES[explained[-1]])) if len(explained) else None
     is_clear = np.abs(residuals[best]) > half_widths
@@ -69,13 +73,9 @@ def compare_scales(
     return ScaleComparison(float(_SCALES[best]), scale_range, residuals[best], half_widths, is_biased)
 
 
-def _best_scale(judge: Floats, people: Floats, between: float, error: float, explained: Ints) -> int:
-    """Return the index of the least-squares scale, with the errors of people's ratings taken out.
-
-    It lies within the scales that explain all differences, if there are any.
-    """
+def _least_squares_scale(judge: Floats, people: Floats, between: float, error: float) -> int:
+    """Return the index of the least-squares scale, with the errors of people's ratings taken out."""
     spread = float(people @ people)
     # Taking out more than half of the spread would divide by mere noise.
     scale = (float(judge @ people) - between) / max(spread - error, spread / 2, 1e-12)
-    best = int(np.argmin(np.abs(_SCALES - scale)))
-    return int(np.clip(best, explained[0], explained[-1])) if len(explained) else best
+    return int(np.argmin(np.abs(_SCALES - scale)))
