@@ -118,6 +118,8 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
     make_study(boss, tmp_path, votes="3", most="5")
     assert axe(boss) == []
     boss.select_option("#settled_by", "all")
+    boss.wait_for_selector("#totals .forecast")
+    shoot(boss, "work-new", height=760)
     open_step(boss, 4)
     boss.click("text=Make the campaign")
     boss.wait_for_selector("#board")
