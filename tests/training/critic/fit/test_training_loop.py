@@ -20,6 +20,7 @@ from fullbench.studies.judge_contestant_and_benchmark_specs import judge_from_sp
 from fullbench.training.critic.data.encoding import Encoder, encode_answers, micro_batches
 from fullbench.training.critic.data.prompt_settings import PromptSettings
 from fullbench.training.critic.data.scored_answers import ScoredAnswer
+from fullbench.training.critic.fit.base_models import base_model
 from fullbench.training.critic.fit.objectives import PreferenceObjective, ScoreObjective, TokenObjective
 from fullbench.training.critic.fit.training_loop import Loop
 from fullbench.training.critic.training_settings import Settings
@@ -46,6 +47,19 @@ def one_thread():
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
     return tiny.model(tmp_path_factory.mktemp("base") / "base")
+
+
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing:FutureWarning")  # PEFT uses a former name
+@pytest.mark.parametrize("lora", [0, 4])
+def test_saving_memory_changes_no_gradient(base, lora):
+    gradients = []
+    for save_memory in (False, True):
+        trained = base_model(str(base), replace(FEW, lora=lora, save_memory=save_memory), "cpu").model.train()
+        tokens = torch.arange(40)[None]
+        trained(input_ids=tokens, labels=tokens).loss.backward()
+        gradients.append([values.grad for values in trained.parameters() if values.grad is not None])
+    assert gradients[0]
+    torch.testing.assert_close(*gradients)
 
 
 def scored(count: int = 20) -> list[ScoredAnswer]:

@@ -72,7 +72,9 @@ def base_model(source: str, settings: Settings, device: str, *, chat_template: s
             raise InputError(f"the base model {source!r} is not a causal language model; use a decoder model")
         model.config.get_text_config().pad_token_id = padding_token(tokenizer)
     if settings.save_memory:
-        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        # Newer versions of Transformers have renamed the method and its argument, and warn of the former names.
+        enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
+        enable({"use_reentrant": False})
     model.to(device)
     return _add_adapters(model, tokenizer, settings) if settings.lora else Trainee(model, tokenizer)
 
