@@ -314,4 +314,4 @@ def test_captions_are_compared_without_a_file_of_plain_ones(folder):
         assert "identical to what the ledger" in cli("replay", path, "--check").output
     assert list(cells(told.tables["captions"], "references that are right", "captions").values()) == [1.0, 0.0]
     (folder / "no.toml").write_text(path.read_text(encoding="utf-8") + 'plain = "x.jsonl"\n', encoding="utf-8")
-    assert "one of the two at most" in cli("run", folder / "no.toml", code=2).output
+    assert "exclude each other" in cli("run", folder / "no.toml", code=2).output
