@@ -16,6 +16,7 @@ import pytest
 
 from fullbench import Ledger
 from tests.support.data_builders import png
+from tests.support.media_files import empty_mp4
 
 MODELS = ("strong", "weak")
 COUNT = 24
@@ -207,6 +208,18 @@ def write_helpsteer(folder: Path) -> None:
     put(folder / "preference.jsonl", rows)
 
 
+def write_genai_bench(folder: Path) -> None:
+    rows = []
+    for n in NUMBERS:
+        for model in MODELS:
+            (folder / f"{model}{n}.mp4").write_bytes(empty_mp4(64 + len(model) * n))
+        rows.append({
+            "prompt": QUESTIONS[n], "left_model": "strong", "right_model": "weak", "left_video": f"strong{n}.mp4",
+            "right_video": f"weak{n}.mp4", "vote_type": "rightvote" if n in UPSETS else "leftvote",
+        })  # fmt: skip
+    put(folder / "video_generation.jsonl", rows)
+
+
 def write_mmrb2(folder: Path) -> None:
     (folder / "p.png").write_bytes(png())
     sides = {"a": "strong", "b": "weak"}
@@ -298,6 +311,7 @@ LAYOUTS = {
     "mm_vet": Layout(write_mm_vet, "gpt-4", "mean", TENTHS),
     "llava_bench": Layout(write_llava_bench, "gpt-4", "mean", MEANS),
     "helpsteer": Layout(write_helpsteer, "human", "matches won", WIN_SHARE),
+    "genai_bench": Layout(write_genai_bench, "human", "matches won", WIN_SHARE),
     "mmrb2": Layout(write_mmrb2, "human", "matches won", WIN_SHARE),
     "label_studio": Layout(write_label_studio, "human", "matches won", WIN_SHARE),
     "argilla": Layout(write_argilla, "human", "matches won", WIN_SHARE),
@@ -333,9 +347,9 @@ def test_one_command_leads_from_files_to_a_page(cli, tmp_path, kind):
         study = book.one_study()
         record = book.record(study=study)
         assert len(list(book.items(study=study))) == COUNT
-        assert {answer.text for answer in book.responses(study=study)} == {
-            answer(model, n) for model in (("a", "b") if kind == "helpsteer" else MODELS) for n in NUMBERS
-        }
+        texts = {answer(model, n) for model in (("a", "b") if kind == "helpsteer" else MODELS) for n in NUMBERS}
+        # The answers of GenAI-Bench are videos.
+        assert {one.text for one in book.responses(study=study)} == ({""} if kind == "genai_bench" else texts)
     assert layout.judge in record.judges
 
 
