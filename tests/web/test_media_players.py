@@ -12,11 +12,13 @@ from sqlalchemy import select
 
 from fullbench.ledger.ledger import Ledger
 from fullbench.media_metadata_blanking import metadata_patches, patched_range
+from fullbench.web.accounts import api_tokens
 from fullbench.web.campaigns.campaign_tables import studies, votes
 from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results.site.static_site import SiteOptions, export_site
 from tests.support.annotation_pages import leases, moved_on
 from tests.support.media_files import GENERATOR, pdf_bytes, tone, video
+from tests.support.wait_until import until
 from tests.web.conftest import add_person, axe_violations, start_live
 
 
@@ -99,6 +101,30 @@ def test_any_range_of_a_file_is_served_without_its_metadata(site, tmp_path):
         kept = client.get(f"/media/{digest}/original", headers={"Cookie": f"{cookie['name']}={cookie['value']}"})
         assert (kept.status_code, kept.content) == (200, original)
         assert kept.headers["cache-control"] == "private, no-store"
+
+
+def test_the_api_names_every_file_of_a_case_where_it_can_be_had(site, tmp_path):
+    with write_transaction(site.engine) as connection:
+        _, secret = api_tokens.create_token(connection, add_person(connection, "Vi", "organiser"), "test", "read", 1)
+    with httpx2.Client(base_url=site.url, headers={"Authorization": f"Bearer {secret}"}) as client:
+        until(lambda: client.get("/api/v1/verdicts").json()["count"] == 6, seconds=60)
+        rows = client.get("/api/v1/verdicts").json()["rows"]
+        cases = {row["item"]: client.get(f"/api/v1/cases/{row['case']}").json() for row in rows}
+        kinds = {name: [one["kind"] for one in case["media"]] for name, case in cases.items()}
+        assert kinds == {"sound": ["audio"], "clip": [], "paper": ["document"]}
+        answers = {
+            name: {who: one[0]["kind"] for who, one in case["answer_media"].items()} for name, case in cases.items()
+        }
+        assert answers == {
+            "sound": {"low": "audio", "high": "audio"}, "clip": {"low": "video", "high": "video"}, "paper": {},
+        }  # fmt: skip
+        assert all(case["pictures"] == [] for case in cases.values())
+        for shown in (*cases["sound"]["media"], *cases["clip"]["answer_media"]["low"], *cases["paper"]["media"]):
+            answer = client.get(shown["url"])
+            expected = "image/webp" if shown["kind"] == "document" else shown["media_type"]
+            assert (answer.status_code, answer.headers["content-type"]) == (200, expected)
+            assert shown["kind"] == "document" or len(answer.content) == shown["bytes"]
+            assert GENERATOR.encode() not in answer.content
 
 
 def test_people_watch_and_hear_both_answers_in_sync_and_vote(site, browser):
