@@ -50,6 +50,8 @@ class MatrixColumn:
     unit: str
     people: bool
     panel: bool
+    is_of_matches: bool = False
+    """Whether n of its numbers counts matches. `unit` cannot tell: it is in the language of the page."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,17 @@ def _build_matrix(
         unit = "" if metric_column is None else str(linked_table.table.typed_columns[metric_column])
         if task is not None:
             unit = str(linked_table.table.source.get("ballot", "")) or UNIT_WON
-        columns.append(MatrixColumn(board.judge, board.name, unit, is_person(board.judge), is_panel(board.judge)))
+        metric = "" if metric_column is None else linked_table.table.typed_columns[metric_column].key
+        columns.append(
+            MatrixColumn(
+                board.judge,
+                board.name,
+                unit,
+                is_person(board.judge),
+                is_panel(board.judge),
+                metric == "rating" if task is None else unit == UNIT_WON,
+            )
+        )
         cells.append(_cells_by_contestant(linked_table, metric_column, is_ranked=task is None))
     by_people = bool(columns) and columns[0].people
     names = list(dict.fromkeys(name for column in cells for name in column))

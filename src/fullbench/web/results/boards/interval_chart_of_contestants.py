@@ -187,7 +187,7 @@ def build_interval_chart(matrix: Matrix, summary: Sequence[Table], counts: Mappi
         rows.append(ChartRow(name, tier, not rows or rows[-1].tier != tier, lanes))
     count = max((tier for tier in tiers.values() if tier is not None), default=0)
     more = max(0, len(numbered) - MAX_LAYERS)
-    is_of_matches = any(column.unit in {"rating", "share won"} for column in columns)
+    is_of_matches = any(column.is_of_matches for column in columns)
     return IntervalChart(numbered[:MAX_LAYERS], rows, axis, count, more, is_of_matches, judge_of_tiers)
 
 
