@@ -102,6 +102,8 @@ ONE: list[Found] = [
     Found(ROW, 1, "the nonce of somebody else", "bbbbcccc [[5]]\n[[2]]", "2", nonce="wkzqtbmf"),
     Found(ROW, 1, "the asking repeated, then ruled without check code", "The form is wkzqtbmf [[score]].\n[[2]]", "2",
           nonce="wkzqtbmf"),
+    Found(ROW, 1, "a sign that stands for the nonce inside the reader", "wkzqtbmf [[2]]\nIt says \2 [[5]]", "2",
+          ("Legs. \2 [[5]]",), nonce="wkzqtbmf"),
     Found(ROW, 1, "the nonce twice, the last counts", "wkzqtbmf [[2]]\nNo:\nwkzqtbmf [[3]]", "3", nonce="wkzqtbmf"),
     Found(ROW, 1, "the nonce with an illegal ruling", "[[2]]\nwkzqtbmf [[9]]", BAD, nonce="wkzqtbmf"),
     Found(ROW, 1, "the nonce, cut off behind it", "wkzqtbmf [[2]]", "2", ("[[2]]",), "marker", CUT, "wkzqtbmf"),

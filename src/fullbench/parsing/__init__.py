@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, singledispatch
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from fullbench.core.ballot import (
@@ -29,7 +30,7 @@ from fullbench.core.ballot import (
 if TYPE_CHECKING:
     from fullbench.parsing.verdict_phrase_label_and_sentence_forms import Form
 
-READER = 3
+READER = 4
 """The version of the rule by which replies are read: raise it when a reply may be read differently than before."""
 
 
@@ -96,55 +97,26 @@ def form_of(ballot: Ballot) -> Form:
 _form = lru_cache(maxsize=256)(form_of)  # ballots are few and frozen, and a form is asked for with every reply
 
 
-@form_of.register(Score)
-def _(ballot: Score) -> Form:
-    from fullbench.parsing.numbers_and_scale_words import NumberForm
-
-    return NumberForm(ballot.low, ballot.high, whole=True)
-
-
-@form_of.register(Real)
-def _(ballot: Real) -> Form:
-    from fullbench.parsing.numbers_and_scale_words import NumberForm
-
-    return NumberForm(ballot.low, ballot.high, whole=False)
-
-
-@form_of.register(Number)
-def _(_: Number) -> Form:
-    from math import inf
-
-    from fullbench.parsing.numbers_and_scale_words import NumberForm
-
-    return NumberForm(-inf, inf, whole=False)
-
-
-@form_of.register(Likert)
-def _(ballot: Likert) -> Form:
-    from fullbench.parsing.numbers_and_scale_words import WordForm
-
-    return WordForm(ballot.words)
-
-
-@form_of.register(Choice)
-def _(ballot: Choice) -> Form:
-    from fullbench.parsing.choice import ChoiceForm
-
-    return ChoiceForm(ballot.tie)
-
-
-@form_of.register(GradedChoice)
-def _(ballot: GradedChoice) -> Form:
-    from fullbench.parsing.graded_choice import GradedForm
-
-    return GradedForm(ballot)
-
-
-@form_of.register(Ranking)
-def _(_: Ranking) -> Form:
+def _built_in_form(ballot: Ballot) -> Form:
+    from fullbench.parsing.choice import ChoiceForm, GradedForm
+    from fullbench.parsing.numbers_and_scale_words import NumberForm, WordForm
     from fullbench.parsing.rankings import RankingForm
 
-    return RankingForm()
+    match ballot:
+        case Score() | Real():
+            return NumberForm(ballot.low, ballot.high, whole=isinstance(ballot, Score))
+        case Likert():
+            return WordForm(ballot.words)
+        case Choice():
+            return ChoiceForm(ballot.tie)
+        case GradedChoice():
+            return GradedForm(ballot)
+        case Ranking():
+            return RankingForm()
+        case _:
+            return NumberForm(-inf, inf, whole=False)
 
 
+for _kind in (Score, Real, Number, Likert, Choice, GradedChoice, Ranking):
+    form_of.register(_kind)(_built_in_form)
 register_reader(read)

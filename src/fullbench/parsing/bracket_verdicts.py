@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from fullbench.parsing.numbers_and_scale_words import ValueForm
-from fullbench.parsing.reply_patterns_and_plain_text_conversion import ASPECTS, CUE, TIED_OPTION
+from fullbench.parsing.reply_patterns_and_plain_text_conversion import ASPECTS, CUE, TIED_OPTION, late_pattern
 from fullbench.parsing.verdict_phrase_label_and_sentence_forms import ILLEGAL, PLACEHOLDER, Claim, Form, trim
 
 MENU = "menu"
@@ -14,21 +14,19 @@ MOST = 200
 MARKER = re.compile(
     r"\[(?:\[[^\[\]]{1,120}\](?:\s?[,;>=]{0,2}\s?\[[^\[\]]{1,40}\]){0,26}\]?|[^\[\]\n]{1,40}\]\])"
 )  # fmt: skip
-_BRACKETS = re.compile(r"[\[\]]")
 _OUT_OF = re.compile(r"\s?(?:/|out of)\s?\d+(?:\.\d+)?")
 _SIGNS = re.compile(r"\s?[<>=~]{1,3}\s?")
-_LINKS = re.compile(
+_LINKS = late_pattern(
     r"(?i)\s{0,4}(?:[,;>&|<=~]{1,2}|,?\s?(?:then|followed by|and then|and)\b|然后|其次|再|和)?\s{0,4}"
     r"(?:\(?\d{1,2}[.):]|(?:\d(?:st|nd|rd|th)|second|third|fourth|fifth|last|worst)\b[ :]{0,2}(?:place)?:?)?\s{0,3}"
 )
-_ALTERNATIVES = re.compile(r"[A-Z0-9]\s?[/|]\s?[A-Z](?![A-Za-z])|\bor\b|或|\d\s?\|\s?\d")
-_OPTION_GAP = re.compile(
+_OPTION_GAP = late_pattern(
     r"[^\w\n]{0,4}(?:(?:or|and|to|through|以及|或者|或|和|到)[^\w\n]{0,4})?"
     r"|(?!.*(?i:\b(?:but|however|yet|although|instead|actually|then|so)\b)|.*[但却而])"
     r".{0,120}(?:(?i:\b(?:if|when|means?)\b|\bfor (?:an? )?(?:\w+ )?(?:tie|draw|response|assistant|answer)\b)"
     r"|如果|若|表示|代表|时).{0,120}"
 )
-_MENU_LINE = re.compile(
+_MENU_LINE = late_pattern(
     r"\s*(?:\(?\d[.):]|[-•·(]|if\b)|.{0,200}(?:\bif\b|\bwhen\b|\bfor\b|如果|若|表示|代表)", re.IGNORECASE
 )
 
@@ -41,7 +39,7 @@ def bracket_claims(form: Form, n: int, text: str) -> list[Claim]:
     if form.pieces(n) == 1:
         return _without_menus(text, [_claim(form, n, text, run) for run in _runs(text, markers, _SIGNS, 1)])
     claims = [_claim(form, n, text, run) for run in _runs(text, markers, _LINKS, form.pieces(n))]
-    if isinstance(form, ValueForm) and markers and not claims[-1].marks:
+    if isinstance(form, ValueForm) and claims and not claims[-1].marks:
         return _one_by_one(form, n, text, markers) or claims
     return claims
 
@@ -50,9 +48,7 @@ def _claim(form: Form, n: int, text: str, run: list[re.Match[str]]) -> Claim:
     start, end = run[0].start(), run[-1].end()
     if fraction := _OUT_OF.match(text, end):
         end = fraction.end()
-    if _ALTERNATIVES.search(text, start, end):
-        return Claim(start, end, ILLEGAL, MENU)
-    raw = " ".join(_BRACKETS.sub(" ", text[start:end]).split())
+    raw = " ".join(text[start:end].replace("[", " ").replace("]", " ").split())
     is_last_line = text.rfind("\n", 0, start) + 1 >= start - 4 and not text[end:].strip(" \n.")
     return form.turned(text, start, end, form.bracketed(raw, n, is_last_line=is_last_line) or ILLEGAL)
 
@@ -63,11 +59,10 @@ def _one_by_one(form: ValueForm, n: int, text: str, markers: list[re.Match[str]]
     for match in markers:
         rows.append(text[max(at, match.start() - 60) : match.end()].rpartition("\n")[2])
         at = match.end()
-    start, end = markers[0].start(), markers[-1].end()
-    if claims := form.named("\n".join(rows), n):
-        return [Claim(start, end, claims[-1].marks)]
-    raw = ", ".join(trim(match[0]) for match in markers)
-    return [Claim(start, end, form.phrase(raw, n) or ILLEGAL)] if len(markers) == n else []
+    claims = form.named("\n".join(rows), n)
+    marks = claims[-1].marks if claims else form.phrase(", ".join(trim(match[0]) for match in markers), n)
+    is_complete = claims or len(markers) == n
+    return [Claim(markers[0].start(), markers[-1].end(), marks or ILLEGAL)] if is_complete else []
 
 
 def _runs(text: str, markers: list[re.Match[str]], link: re.Pattern[str], pieces: int) -> list[list[re.Match[str]]]:
@@ -84,51 +79,28 @@ def _runs(text: str, markers: list[re.Match[str]], link: re.Pattern[str], pieces
 
 
 def _without_menus(text: str, claims: list[Claim]) -> list[Claim]:
-    """Return claims with each menu of options, in one line or one a line, marked as such."""
-    if len(claims) < 2:
-        return claims
+    """Return claims with each menu of different options, in one line or one a line, marked as such."""
     groups: list[list[Claim]] = []
     for claim in claims:
-        before = groups[-1][-1] if groups else None
-        gap = text[before.end : claim.start] if before else "\n"
-        joined = "\n" not in gap and before is not None and (
-            _OPTION_GAP.fullmatch(gap) is not None
-            or (gap.endswith(": ") and not CUE.search(gap))
-        )  # fmt: skip
-        if joined or (before is not None and _is_next_option(text, groups[-1], claim, gap)):
+        if groups and _is_next_option(text, groups[-1], claim):
             groups[-1].append(claim)
         else:
             groups.append([claim])
-    merged: list[Claim] = []
-    for group in groups:
-        is_menu = len({claim.marks for claim in group}) > 1
-        merged.append(Claim(group[0].start, group[-1].end, ILLEGAL, MENU) if is_menu else group[-1])
-    return merged
+    menus = [len({claim.marks for claim in group}) > 1 for group in groups]
+    return [
+        Claim(group[0].start, group[-1].end, ILLEGAL, MENU) if is_menu else group[-1]
+        for group, is_menu in zip(groups, menus, strict=True)
+    ]
 
 
-def _is_next_option(text: str, group: list[Claim], claim: Claim, gap: str) -> bool:
-    """Return True if a claim on a later line continues a list of options, each different and none called final."""
+def _is_next_option(text: str, group: list[Claim], claim: Claim) -> bool:
+    gap = text[group[-1].end : claim.start]
+    if "\n" not in gap:
+        return _OPTION_GAP.fullmatch(gap) is not None or (gap.endswith(": ") and not CUE.search(gap))
     heads = [text[text.rfind("\n", 0, option.start) + 1 : option.start] for option in (group[0], claim)]
-    written = {text[option.start : option.end] for option in group}
-    lines = gap.split("\n")
-    near = len(lines) == 2 or all(not line.strip() for line in lines[1:-1]) or _numbers_follow(text, group[-1], claim)
-    return (
-        len(lines) > 1
-        and near
-        and text[claim.start : claim.end] not in written
-        and all(map(_MENU_LINE.match, heads))
-        and not CUE.search(heads[1])
-        and not any(map(_names_criterion, heads))
-    )
+    is_new = text[claim.start : claim.end] not in {text[option.start : option.end] for option in group}
+    return is_new and all(_MENU_LINE.match(head) and not _names_criterion(head) for head in heads)
 
 
 def _names_criterion(head: str) -> bool:
     return not TIED_OPTION.match(head) and not ASPECTS.isdisjoint(re.findall(r"\w+", head.casefold()))
-
-
-def _numbers_follow(text: str, first: Claim, second: Claim) -> bool:
-    numbers = [
-        re.match(r"\s*(\d)[.)]\s", text[text.rfind("\n", 0, claim.start) + 1 : claim.start])
-        for claim in (first, second)
-    ]
-    return all(numbers) and int(numbers[0][1]) + 1 == int(numbers[1][1])  # type: ignore[index]

@@ -8,34 +8,32 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from fullbench.parsing.numbers_and_scale_words import ValueForm
-from fullbench.parsing.reply_patterns_and_plain_text_conversion import ASPECTS, KEY, NOUN
-from fullbench.parsing.verdict_phrase_label_and_sentence_forms import ILLEGAL, PLACEHOLDER, Claim, Form, Marks, trim
+from fullbench.parsing.reply_patterns_and_plain_text_conversion import ASPECTS, KEY, NOUN, late_pattern
+from fullbench.parsing.verdict_phrase_label_and_sentence_forms import ILLEGAL, Claim, Form, Marks, trim
 
 MOST_OBJECTS = 40
 """Number of objects that are tried from the end, so that time stays linear."""
 _LONGEST = 20_000
-_WORDS = {
-    "scoring": "rating score grade mark 评分 得分 分数 打分 总分 评级 等级 评价",
-    "strict": "judgement judgment verdict ruling ranking rank decision overall 结论 判断 判定 裁决 排名 排序",
-    "choosing": "winner better best preferred preference choice 胜者 选择 更好",
-    "loose": "answer result order output pick selection conclusion 答案 结果",
-    "none": "max min maximum minimum possible confidence reason scale range code",
-    "qualifying": "final overall total the of for my is 最终 综合 总体 整体",
-}
-_KINDS = {kind: frozenset(words.split()) for kind, words in _WORDS.items()}
-_SCORING, _CHOOSING, _QUALIFIERS, _NOT_A_VERDICT = (
-    _KINDS[kind] for kind in ("scoring", "choosing", "qualifying", "none")
-)
-_STRICT, _LOOSE = _SCORING | _KINDS["strict"], _CHOOSING | _KINDS["loose"]
+_WORDS = """
+rating score grade mark 评分 得分 分数 打分 总分 评级 等级 评价
+judgement judgment verdict ruling ranking rank decision overall 结论 判断 判定 裁决 排名 排序
+winner better best preferred preference choice 胜者 选择 更好
+answer result order output pick selection conclusion 答案 结果
+max min maximum minimum possible confidence reason scale range code
+"""
+_SCORING, _DECIDING, _CHOOSING, _OTHERS, _NOT_A_VERDICT = (set(row.split()) for row in _WORDS.split("\n")[1:-1])
+_STRICT, _LOOSE = _SCORING | _DECIDING, _CHOOSING | _OTHERS
 _HAN_PREFIX = re.compile("^(?:最终|综合|总体|整体)")
 _SPLIT = re.compile(r"[\s_-]+|(?<=[a-z])(?=[A-Z])")
-_NOUNS = re.compile(rf"{NOUN}|{KEY}|final|overall|the|of|for", re.IGNORECASE)
-_PAIR = re.compile(
+_NOUNS = late_pattern(rf"{NOUN}|{KEY}|final|overall|the|of|for|[\s_-]", re.IGNORECASE)
+_PAIR = late_pattern(
     r"[\"']?(?P<key>[^\W\d_][\w -]{0,38}?)[\"']?\s{0,5}:\s{0,5}"
     r"(?P<value>\[[^{}]{1,200}?\](?=\s*[,}\n]|$)|\"[^\"\n]{0,80}\"|'[^'\n]{0,80}'"
     r"|[^\s\"'{}\[\],][^\"'{}\[\],\n]{0,60})\s*,?\s*"
 )
-_COLON = re.compile(r"\s*:")
+_NEXT = late_pattern(r"\n\s{0,20}\{\s{0,20}[\"']")
+_QUOTED_KEY = late_pattern(r"\{\s*[\"']")
+_BRACES = re.compile(r"[{}]")
 
 
 class Found(NamedTuple):
@@ -55,16 +53,9 @@ def find_objects(text: str) -> Iterator[Found]:
         try:
             value, end = decode(text[: at + _LONGEST], at)
         except (ValueError, RecursionError):
-            end = _object_end(text, at)
-            yield Found(at, end, None)
-        else:
-            yield Found(at, end, value)
+            value, end = None, _object_end(text, at)
+        yield Found(at, end, value)
         at = text.find("{", end)
-
-
-_NEXT = re.compile(r"\n\s{0,20}\{\s{0,20}[\"']")
-_QUOTED_KEY = re.compile(r"\{\s*[\"']")
-_BRACES = re.compile(r"[{}]")
 
 
 def _object_end(text: str, start: int) -> int:
@@ -78,6 +69,15 @@ def _object_end(text: str, start: int) -> int:
     return following.start() if following else len(text)
 
 
+def whole_object(text: str) -> str:
+    """Return the JSON object that is the whole reply but for a code fence; empty if the reply is anything else."""
+    start = text.find("{")
+    if start == -1 or text[:start].strip(" \n`~json"):
+        return ""
+    found = next(find_objects(text))
+    return "" if found.value is None or text[found.end :].strip(" \n`~") else text[start : found.end]
+
+
 class Objects:
     """Reader of objects; `in_text` reads a value that is prose."""
 
@@ -87,70 +87,67 @@ class Objects:
     def claims(self, text: str) -> list[Claim]:
         """Return one claim for each object that states a verdict, legal or not."""
         claims = []
-        for json_object in find_objects(text):
-            if (
-                json_object.value is None
-                and "[[" in text[json_object.start : json_object.end]
-                and not _QUOTED_KEY.match(text, json_object.start)
-            ):
+        for start, end, value in find_objects(text):
+            if value is not None:
+                marks = self.in_mapping(value)
+            elif "[[" in text[start:end] and not _QUOTED_KEY.match(text, start):
                 continue  # { Judgement: [[C]], [[A]] }: the brackets are read by themselves
-            marks = (
-                self.in_mapping(json_object.value)
-                if isinstance(json_object.value, Mapping)
-                else self.in_pairs(text[json_object.start : json_object.end], is_open=text[json_object.end - 1] != "}")
-            )
+            else:
+                marks = self.in_pairs(text[start:end])
             if marks is not None:
-                claims.append(Claim(json_object.start, json_object.end, marks))
+                claims.append(Claim(start, end, marks))
         return claims
 
     def in_mapping(self, mapping: Mapping[str, Any], depth: int = 0) -> Marks | None:
         """Return the verdict of an object: by its own keys, else that of an object inside it."""
-        if self.n > 1 and (marks := self.keyed(mapping)) is not None:
-            return marks
-        if (marks := self.decide([(key, self.value(key, value)) for key, value in mapping.items()])) is not None:
-            return marks
-        for value in mapping.values() if depth < 4 else ():
+        entries = [((self.rank(key), False), self.value(key, value)) for key, value in mapping.items()]
+        marks = self.keyed(mapping)
+        marks = _best(entries, must_agree=False) if marks is None else marks
+        for value in mapping.values() if marks is None and depth < 4 else ():
             for part in value if isinstance(value, list) else [value]:
                 if isinstance(part, Mapping) and (marks := self.in_mapping(part, depth + 1)) is not None:
                     return marks
+        return marks
+
+    def in_pairs(self, text: str) -> Marks | None:
+        """Return the verdict of an object that is not JSON: its first or last entry, else the only one that differs.
+
+        Badly escaped reasons may quote an object, so that an entry in the middle counts only if all agree.
+        """
+        entries, at = [], 1
+        while match := _PAIR.search(text, at):
+            at = match.end() if match["value"].startswith(('"', "'", "[")) else match.start("value")
+            if text[match.end() :].lstrip().startswith(":"):
+                continue  # {"score": "1": "Poor", "2": "Fair"}: the value is a key of a copied scale
+            is_edge = not text[1 : match.start()].strip(" \n\t\"'") or not text[match.end() :].strip(" \n}")
+            marks = self.value(match["key"], match["value"].strip().strip("\"'"))
+            entries.append(((self.rank(match["key"]), not is_edge), marks))
+        if (marks := _best(entries, must_agree=True)) is not None:
+            return marks
+        if not text.endswith("}") and re.match(r"\{\s*[\"']?\w", text) and re.search(r"[\"']\s*:", text):
+            return ILLEGAL  # cut off before its verdict: its reasons must not be read for one
         return None
 
-    def decide(self, entries: list[tuple[str, Marks | None]]) -> Marks | None:
-        """Return the marks of the most decisive key, the last of equals; two criteria that differ are illegal."""
-        ranked: dict[int, list[Marks]] = {}
-        for key, marks in entries:
-            rank = self.rank(key)
-            if marks is not None and rank is not None and (marks or rank < 3):
-                ranked.setdefault(rank, []).append(marks)
-        if not ranked:
-            return None
-        best = min(ranked)
-        return ILLEGAL if best == 2 and len(set(ranked[best])) > 1 else ranked[best][-1]
-
-    def rank(self, key: str) -> int | None:
-        """Return 0 for a verdict's key, 2 for one that names a criterion, 3 for a loose one; None for others."""
+    def rank(self, key: str) -> int:
+        """Return 0 for a verdict's key, 2 for one that names a criterion, 3 for a loose one, 4 for others."""
         words = _key_words(key)
-        if self.criterion != "overall" and "".join(words) == "".join(_key_words(self.criterion)):
+        if self.criterion != "overall" and words == _key_words(self.criterion):
             return 0
         name = _verdict_word(words)
-        if not name:
-            return None
-        if name not in _STRICT:
-            return 3
-        other_words = {word for word in words if word != name} - _QUALIFIERS
-        return 2 if other_words & ASPECTS else 0
+        if name in _STRICT:
+            return 0 if ASPECTS.isdisjoint(words) else 2
+        return 3 if name else 4
 
     def value(self, key: str, value: Any) -> Marks | None:
+        """Return the marks of a value whose key is that of a verdict."""
         name = _verdict_word(_key_words(key))
-        if (not name and self.rank(key) is None) or isinstance(value, bool):
+        if self.rank(key) == 4 or isinstance(value, bool):
             return None
-        if isinstance(value, Mapping):
-            return self.keyed(value) if self.n > 1 else None
         text = _flat(value)
-        if text is None or not text.strip():
+        if text is None:
+            return self.keyed(value) if isinstance(value, Mapping) else None
+        if not text.strip():
             return ILLEGAL
-        if PLACEHOLDER.fullmatch(trim(text)):
-            return None
         marks = self.form.phrase(text, self.n, digits=name in _CHOOSING)
         if not marks and len(text) >= 12:
             marks = self.in_text(text)
@@ -160,48 +157,30 @@ class Objects:
     def keyed(self, mapping: Mapping[str, Any]) -> Marks | None:
         """Return the marks of keys that name the responses (`{"A": 4}`) or the places (`{"1": "B"}`)."""
         named = []
-        for key, value in mapping.items():
-            inner = value
-            if isinstance(value, Mapping):
-                inner = next((v for k, v in value.items() if _verdict_word(_key_words(k)) in _STRICT), None)
-            text = _flat(inner) if inner is not None else "null" if value is None else None
-            if (name := _key_name(key)) and text is not None and len(text) < 40:
+        for key, value in mapping.items() if self.form.pieces(self.n) > 1 else ():
+            is_named = isinstance(value, Mapping)  # {"A": {"score": 4, "why": "..."}}
+            inner = next((v for k, v in value.items() if self.rank(k) == 0), {}) if is_named else value
+            name, text = _NOUNS.sub("", key).upper(), "null" if inner is None else _flat(inner)
+            if re.fullmatch(r"[A-Z]|\d{1,2}", name) and text is not None and len(text) < 40:
                 named.append((name, text))
         if len(named) < 2:
             return None
         if isinstance(self.form, ValueForm):
             return self.form.phrase(", ".join(f"Response {name}: {value}" for name, value in named), self.n)
-        if self.form.pieces(self.n) == 1:
-            return None
         places = dict((name, value) if name.isdigit() else (trim(value), name) for name, value in named)
-        if not all(place.isdigit() for place in places):
-            return None
-        if sorted(map(int, places)) != list(range(1, len(named) + 1)):
-            return ILLEGAL
+        if sorted(places) != sorted(str(place + 1) for place in range(len(named))):
+            return ILLEGAL if all(place.isdigit() for place in places) else None  # scores, or words about each
         return self.form.phrase(" > ".join(places[place] for place in sorted(places, key=int)), self.n)
 
-    def in_pairs(self, text: str, *, is_open: bool) -> Marks | None:
-        """Return the verdict of an object that is not JSON: its first or last entry, else the only one that differs.
 
-        Badly escaped reasons may quote an object, so that an entry in the middle counts only if all agree.
-        """
-        pairs, at = [], 1
-        while match := _PAIR.search(text, at):
-            at = match.end() if match["value"].startswith(('"', "'", "[")) else match.start("value")
-            value = match["value"].strip().strip("\"'")
-            if _COLON.match(text, match.end()):
-                continue  # {"score": "1": "Poor", "2": "Fair"}: the value is a key of a copied scale
-            if (marks := self.value(match["key"], value)) is not None and (rank := self.rank(match["key"])) is not None:
-                edge = not text[1 : match.start()].strip(" \n\t\"'") or not text[match.end() :].strip(" \n}")
-                pairs.append((rank, not edge, marks))
-        legal = [pair for pair in pairs if pair[2] or pair[0] < 3]
-        if legal:
-            best = min(pair[:2] for pair in legal)
-            marks_of_best = [marks for *rank, marks in legal if tuple(rank) == best]
-            return marks_of_best[-1] if len(set(marks_of_best)) == 1 else ILLEGAL
-        if is_open and re.match(r"\{\s*[\"']?\w", text) and re.search(r"[\"']\s*:", text):
-            return ILLEGAL  # cut off before its verdict: its reasons must not be read for one
-        return self.in_text(re.sub(r"[{}\"]", " ", text)) if re.match(r"\{\s*\w+\s*:", text) else None
+def _best(entries: list[tuple[tuple[int, bool], Marks | None]], *, must_agree: bool) -> Marks | None:
+    """Return the marks of the most decisive key, the last of equals; two criteria that differ are illegal."""
+    legal = [(rank, marks) for rank, marks in entries if marks or (marks is not None and rank[0] < 3)]
+    best = min((rank for rank, _ in legal), default=(0, False))
+    marks_of_best = [marks for rank, marks in legal if rank == best]
+    if len(set(marks_of_best)) > 1 and (must_agree or best[0] == 2):
+        return ILLEGAL
+    return marks_of_best[-1] if marks_of_best else None
 
 
 def read_schema_object(form: Form, text: str, n: int, criterion: str) -> tuple[Marks | None, str]:
@@ -224,20 +203,8 @@ def _verdict_word(words: list[str]) -> str:
     """Return the word that makes a key one of a verdict; an empty string for other keys."""
     if not _NOT_A_VERDICT.isdisjoint(words):
         return ""
-    for word in reversed(words):
-        for name in (word, _HAN_PREFIX.sub("", word).rstrip("s")):
-            if name in _STRICT or name in _LOOSE:
-                return name
-    return ""
-
-
-def _key_name(key: str) -> str:
-    """Return the letter or number of the response that a key names, else an empty string."""
-    left = [word for word in _key_words(key) if not _NOUNS.fullmatch(word)]
-    if len(left) != 1:
-        left = [re.sub(rf"(?i)^(?:{NOUN}|{KEY})|(?:{NOUN}|{KEY})$", "", word) for word in left]
-    name = _NOUNS.sub("", left[0]).upper() if len(left) == 1 else ""
-    return name if re.fullmatch(r"[A-Z]|\d{1,2}", name) else ""
+    names = (name for word in reversed(words) for name in (word, _HAN_PREFIX.sub("", word).rstrip("s")))
+    return next((name for name in names if name in _STRICT or name in _LOOSE), "")
 
 
 def _flat(value: Any) -> str | None:

@@ -3,43 +3,33 @@
 from __future__ import annotations
 
 import html
-import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 
-from fullbench.parsing.reply_patterns_and_plain_text_conversion import KEY, NOUN, clause, plain
+from fullbench.parsing.reply_patterns_and_plain_text_conversion import KEY, NOUN, clause, late_pattern, plain
 
 OWN_LETTERS, LONG_COPY, SENTENCE, REACH = 6, 60, 160, 300
 QUOTED = "\0"
 """Sign in the place of a quotation."""
-_PLACES = 40
+_MOST_PLACES, _MOST_FENCES = 40, 200
 
 # Quotation by its marks.
 
 _FENCE = re.compile(r"(?<!`)`{3,}|~{3,}")
-_MOST_FENCES = 200
 _FORM_SIGN = re.compile(r"[\[\]{}<>:=]")
-_BLOCK = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
-_INLINE = re.compile(r"(?<!`)`([^`\n]{1,400})`(?!`)")
-_ELEMENT = re.compile(
+_BLOCK = late_pattern(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
+_INLINE = late_pattern(r"(?<!`)`([^`\n]{1,400})`(?!`)")
+_ELEMENT = late_pattern(
     r"<!--.*?(?:-->|\Z)|<(blockquote|quote|q|cite)\b[^<>]{0,60}>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE
 )
-_ONLY_FORM = re.compile(
+_ONLY_FORM = late_pattern(
     r"[\W_]*\[\[[^\[\]\n]{1,40}\]\](?:[\W_]{0,4}\[\[[^\[\]\n]{1,40}\]\]){0,25}[\W_]*|\s*\{.*\}\s*", re.DOTALL
 )
-
-
-def whole_object(text: str) -> str:
-    """Return the JSON object that is the whole reply but for a code fence; empty if the reply is anything else."""
-    start, end = text.find("{"), text.rfind("}") + 1
-    if not 0 <= start < end or text[:start].strip(" \n`~json") or text[end:].strip(" \n`~"):
-        return ""
-    try:
-        json.loads(text[start:end], strict=False)
-    except (ValueError, RecursionError):
-        return ""
-    return text[start:end]
+_OPENED = late_pattern(r"(?:^|[\s:(,>-])\"(?=\S)[^\"]*$")
+_SINGLE_OPENED = late_pattern(r"(?:^|[\s:(])'(?=\S|$)[^'\n]{0,200}$")
+_SINGLE_CLOSED = late_pattern(r"\S'(?![A-Za-z])|^'")
+_LABEL_END = late_pattern(rf"(?:{KEY}|overall)(?:\s?[:=]|\sis|为|是)\s?$", re.IGNORECASE)
 
 
 def without_quotations(text: str, responses: ShownTexts) -> str:
@@ -51,61 +41,47 @@ def without_quotations(text: str, responses: ShownTexts) -> str:
     if "```" in text or "~~~" in text:
         text = _without_fences(text, responses)
     if ">" in text and (text.lstrip().startswith(">") or "\n>" in text or "\n >" in text):
+        whole = text
         text = _BLOCK.sub(
-            lambda match: _kept(
-                text, match.start(), match.end(), match[0].lstrip(" >").replace("\n>", "\n "), responses
+            lambda block: _kept(
+                whole, block.start(), block.end(), block[0].lstrip(" >").replace("\n>", "\n "), responses
             ),
-            text,
+            whole,
         )
     if "`" in text:
-        text = _INLINE.sub(_without_code, text)
+        text = _INLINE.sub(lambda span: span[1] if _is_form(span[1]) else _FORM_SIGN.sub(QUOTED, span[1]), text)
     if "<" in text:
         text = _ELEMENT.sub(QUOTED, text)
     return plain(text)
 
 
-def _without_code(span: re.Match[str]) -> str:
-    is_kept = not _FORM_SIGN.search(span[1]) or _is_form(span[1])
-    return span[1] if is_kept else _FORM_SIGN.sub(QUOTED, span[1])
-
-
 def _is_form(words: str) -> bool:
-    if len(words.strip()) <= 3:
-        return True
     words = plain(words)
-    return ("[[" in words or "{" in words) and _ONLY_FORM.fullmatch(words) is not None
+    return len(words.strip()) <= 3 or (("[[" in words or "{" in words) and _ONLY_FORM.fullmatch(words) is not None)
 
 
 def _without_fences(text: str, responses: ShownTexts) -> str:
     """Pair the fences of a text in order; one that is never closed is no fence."""
     fences = list(_FENCE.finditer(text))[:_MOST_FENCES]
-    parts, at, number = [], 0, 0
-    while number < len(fences):
-        opening = fences[number]
-        pairs = (place for place in range(number + 1, len(fences)) if _closes(text, opening[0], fences[place]))
-        if (closing := next(pairs, None)) is None:
-            number += 1
-            continue
-        start, end = opening.start(), fences[closing].end()
-        content = text[opening.end() : fences[closing].start()]
-        content = content.partition("\n")[2] if "\n" in content else content
-        parts += [text[at:start], _kept(text, start, end, content, responses)]
-        at, number = end, closing + 1
+    parts, at = [], 0
+    for number, opening in enumerate(fences):
+        later = fences[number + 1 :] if opening.start() >= at else []
+        closing = next((f for f in later if f[0].startswith(opening[0]) and not text[f.end() :][:1].isalnum()), None)
+        if closing is not None:
+            content = text[opening.end() : closing.start()]
+            content = content.partition("\n")[2] if "\n" in content else content
+            parts += [text[at : opening.start()], _kept(text, opening.start(), closing.end(), content, responses)]
+            at = closing.end()
     return "".join([*parts, text[at:]])
-
-
-def _closes(text: str, opening: str, fence: re.Match[str]) -> bool:
-    same = fence[0][0] == opening[0] and len(fence[0]) >= len(opening)
-    return same and not text[fence.end() : fence.end() + 1].isalnum()
 
 
 def _kept(text: str, start: int, end: int, content: str, responses: ShownTexts) -> str:
     """Return the content of a passage that only holds a verdict of the judge, else the mark of a quotation."""
     before = plain(text[max(0, start - REACH) : start])
-    ends = not text[end:].strip() or (content.lstrip().startswith("{") and not responses.hold(content, 0, len(content)))
+    ends = not text[end:].strip() or (content.lstrip().startswith("{") and not responses.hold(content))
     if ends and _is_form(content) and not is_attributed(before, len(before)):
         name = before.rstrip(" *\n").rpartition("\n")[2]
-        if not (name and (_TURNS_TO.search(name) or (name.endswith((":", ">")) and _is_name(name)))):
+        if not (_TURNS_TO.search(name) or (name.endswith((":", ">")) and _is_name(name))):
             return f"\n{content.strip()}\n"
     return f"{QUOTED}\n"
 
@@ -117,8 +93,7 @@ def is_in_quotation_marks(text: str, start: int, end: int) -> bool:
     >>> is_in_quotation_marks(text, text.index("["), text.index("]") + 2)
     True
     """
-    head = text[text.rfind("\n", 0, start) + 1 : start]
-    tail = text[end : (text + "\n").find("\n", end)]
+    head, tail = rest_of_line(text, start, end)
     after = tail.lstrip(" .)")[:1]
     if '"' in tail and head.count('"') % 2:
         # "Rating: "[[4]]"": only the form is quoted, after a label of the judge's.
@@ -129,31 +104,25 @@ def is_in_quotation_marks(text: str, start: int, end: int) -> bool:
     return "'" in tail and _SINGLE_OPENED.search(head) is not None and _SINGLE_CLOSED.search(tail) is not None
 
 
-_OPENED = re.compile(r"(?:^|[\s:(,>-])\"(?=\S)[^\"]*$")
-_SINGLE_OPENED, _SINGLE_CLOSED = re.compile(r"(?:^|[\s:(])'(?=\S|$)[^'\n]{0,200}$"), re.compile(r"\S'(?![A-Za-z])|^'")
-_LABEL_END = re.compile(rf"(?:{KEY}|overall)(?:\s?[:=]|\sis|为|是)\s?$", re.IGNORECASE)
+def rest_of_line(text: str, start: int, end: int) -> tuple[str, str]:
+    """Return the words before and after a place on its lines."""
+    return text[text.rfind("\n", 0, start) + 1 : start], text[end : (text + "\n").find("\n", end)]
+
 
 # Attribution, within its sentence.
 
-_SAYS = re.compile(
-    r"(?:\b(?:says?|said|saying|wr[io]tes?|wrote|writing|claims?|claimed|claiming|states|stating|tells?|telling|asks?"
-    r"|asking|instructs?|instructing|demands?|demanding|injects?|quotes?|quoting|reads|ends with|ending with"
-    r"|begins with|contains?|containing|wants?|adds|repeats?|handed in|gives itself|giving itself|gave itself|gave"
-    r"|prints?|printed|outputs?|an? instruction|verbatim|planted|embedded|injected|ignor(?:e|ed|ing)"
-    r"|disregard(?:ed|ing)?)\b"
-    r"|写道|声称|要求|试图|写着|注入|(?<!来)说(?!明)|引用|原文|写的是|内容(?:是|为)|回答(?:是|为)|忽略|无视|嵌入)",
-    re.IGNORECASE,
-)
-_SAY_WORDS_TEXT = """
+_SAY_TEXT = """
 say says said saying writes writing write wrote claim claims claimed claiming states stating tell tells
 telling ask asks asking instruct instructs instructing demand demands demanding inject injects quote quotes quoting
-reads ends ending begins contain contains containing want wants adds repeat repeats handed gives giving gave print
-prints printed output outputs instruction text verbatim planted embedded injected ignore ignored ignoring disregard
+reads ends ending begins contain contains containing want wants adds repeat repeats handed itself gave print
+prints printed output outputs instruction verbatim planted embedded injected ignore ignored ignoring disregard
 disregarded disregarding
 """
-_SAY_WORDS = frozenset(_SAY_WORDS_TEXT.split())
-_LOWER_WORD = re.compile(r"[a-z]+")
-_OWN_SUBJECT = re.compile(
+_SAY_WORDS = frozenset(_SAY_TEXT.split())
+_SAYS_IN_CHINESE = late_pattern(
+    r"写道|声称|要求|试图|写着|注入|(?<!来)说(?!明)|引用|原文|写的是|内容(?:是|为)|回答(?:是|为)|忽略|无视|嵌入"
+)
+_OWN_SUBJECT = late_pattern(
     r"(?:\b(?:i|i'd|i'll|we|would|will|must|to|not|no|my|our|verdict|rating|score|judge?ment|ruling|decision)|我)"
     r"[\s,]*(?:\w+ly\s)?$",
     re.IGNORECASE,
@@ -171,7 +140,8 @@ actually instead here please luck itself s d ll
 """
 _STOCK = frozenset(_STOCK_TEXT.split())
 _WORD = re.compile(r"[a-z]+|[\u3400-\u9fff]", re.IGNORECASE)
-_IS_THEIRS = re.compile(
+_LOWER_WORD = re.compile(r"[a-z]+")
+_IS_THEIRS = late_pattern(
     r"[^\w\[\]{}\n]{0,4}(?:(?:which|that|this|but|and|is|was|were|are|it|i|we|has been|is what|as|an?|the)"
     r"[ ,]{1,2}){0,5}(?:ignor\w+|disregard\w*|embedded|planted|injected|inject\w*|instruct\w*|attempt\w*|reject\w*"
     r"|put in|written by|quoted|quotation|no part|not mine|not my|manipulat\w+|wrote|writes?|says?|said|claims?|gave"
@@ -179,16 +149,16 @@ _IS_THEIRS = re.compile(
     r"|[^\w\[\]{}\n]{0,3}(?:我)?(?:不予|忽略|无视|不理会|是.{0,6}(?:写|要求))",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"[.!?\n](?:(?<=\n)|(?=[\s\"'),A-Z]|$))|(?<=[\u3400-\u9fff]);")
+_SENTENCE = late_pattern(r"[.!?\n](?:(?<=\n)|(?=[\s\"'),A-Z]|$))|(?<=[\u3400-\u9fff]);")
 _OPENING_SIGNS = " \t\n\r\"'<>*_~|([{/#-"
-_TURNS_TO = re.compile(
+_TURNS_TO = late_pattern(
     rf"\b(?:look(?:ing)? at|consider|turn(?:ing)? to|examine|review|read(?:ing)?|here (?:is|are|comes?)|take"
     rf"|starts? with|on to|move to|see|tries)\b[^\n.]{{0,24}}"
     rf"(?:{NOUN}|contestant|candidate|author)s?\b[^\n.]{{0,12}}[.:]?$"
     r"|(?:来?看|先看|再看|下面是|以下是)[^\n.]{0,12}[.:]?$",
     re.IGNORECASE,
 )
-_NAME = re.compile(
+_NAME = late_pattern(
     rf"^\W*[\w ',-]{{0,30}}?(?<![A-Za-z])(?:{NOUN}|contestant|candidate|author|submission|verbatim|原文"
     r"|(?-i:[A-HJ-Z](?![A-Za-z])))[^\n]{0,30}[:>).,|*]*$",
     re.IGNORECASE,
@@ -196,13 +166,13 @@ _NAME = re.compile(
 
 
 def _is_name(line: str) -> bool:
-    return line[-1:] not in "!?" and (line[-1:] != "." or line.endswith("this.")) and _NAME.search(line) is not None
+    return _NAME.search(line) is not None
 
 
-def own_words(text: str) -> int:
+def own_letters(words: Iterable[str]) -> int:
     """Return the number of letters in words that are not stock words of verdicts; a Chinese character counts 3."""
-    words = (word for word in _WORD.findall(text) if word.casefold() not in _STOCK)
-    return sum(len(word) if word.isascii() else 3 for word in words if len(word) > 1 or not word.isascii())
+    own = (word for word in words if word.isalpha() and word.casefold() not in _STOCK)
+    return sum(len(word) if word.isascii() else 3 for word in own if len(word) > 1 or not word.isascii())
 
 
 def _may_hold(words: str, first_words: frozenset[str]) -> bool:
@@ -226,16 +196,18 @@ def is_attributed(text: str, start: int, end: int | None = None) -> bool:
     head = text[max(0, start - SENTENCE) : start]
     words = head.rstrip(_OPENING_SIGNS)
     newlines = head.count("\n", len(words))
-    if newlines:
-        head = words
+    head = words if newlines else head
     sentence = _SENTENCE.split(head[head.rfind("\n") + 1 :])[-1]
     if not _may_hold(sentence, _SAY_WORDS):
         return False
-    verb = next(reversed(list(_SAYS.finditer(sentence))), None)
+    verbs = [word for word in _WORD.finditer(sentence) if word[0].lower() in _SAY_WORDS]
+    if not sentence.isascii():
+        verbs += _SAYS_IN_CHINESE.finditer(sentence)
+    verb = max(verbs, key=lambda match: match.start(), default=None)
     if verb is None or _OWN_SUBJECT.search(sentence, 0, verb.start()):
         return False
     if newlines and not head.endswith(":"):
-        return verb.end() == len(sentence) and newlines == 1
+        return newlines == 1 and sentence[verb.end() :].strip() in {"", "with"}
     return is_stock(sentence[verb.end() :])
 
 
@@ -245,7 +217,7 @@ _AT_ONCE = (
     r"(?:\s(?:a|an|the|as|at|worth|really|quite|even|just|mere|full|clear|rated?|score of|rating of)){0,3}"
     r"[\s\"'(]{0,3}$"
 )
-_HYPOTHETICAL = re.compile(
+_HYPOTHETICAL = late_pattern(
     rf"\b(?:not|never|instead of|rather than|less than|more than|short of|far from|unlike|nowhere near|close to|almost"
     rf"|without being|cannot be|can't be|isn't|wasn't){_AT_ONCE}"
     # "The better response is [[A]]" is a verdict.
@@ -267,7 +239,7 @@ injected ignore ignored ignoring disregard disregarded disregarding tempted to h
 begs for reserve reserved
 """
 _HYPOTHETICAL_WORDS = frozenset(_HYPOTHETICAL_WORDS_TEXT.split())
-_DISMISSED = re.compile(
+_DISMISSED = late_pattern(
     r"[\"')]{0,3}\s?(?:points?|stars?|分)?,?\s?(?:(?:is|was|seems|feels|would be|would have been|might be|could be"
     r"|may be|sounds)\s(?:clearly |simply |just |perhaps |far |a bit |a little |much |rather |slightly |way )*"
     r"(?:too|overly|undeserved|excessive|unfair|unjust|out of the question|wrong|not (?:deserved|warranted|justified"
@@ -285,35 +257,41 @@ def is_hypothetical(text: str, start: int, end: int) -> bool:
     (True, False)
     """
     before = clause(text, start)
-    if _may_hold(before, _HYPOTHETICAL_WORDS) and _HYPOTHETICAL.search(before):
-        return True
-    return _DISMISSED.match(text, end) is not None
+    is_before = _may_hold(before, _HYPOTHETICAL_WORDS) and _HYPOTHETICAL.search(before)
+    return bool(is_before) or _DISMISSED.match(text, end) is not None
 
 
-# Copies of what was shown. Letters, digits, brackets and braces are compared, so that the way of quoting, escapes and
-# line breaks do not matter.
+# Copies of what was shown. Words, brackets and braces are compared, so that the way of quoting, escapes and line breaks
+# do not matter.
 
-_ESCAPED = r"\\u[0-9a-fA-F]{4}|\\[nrt]|&(?:#\d{1,6}|#x[0-9a-fA-F]{1,5}|[a-z]{2,6});|<br ?/?>"
-_LIST_SIGN = re.compile(r"(?:^|[\s'\"(])(?:\d{1,3}[.)]|[-*•])[ \t]*$")
-_RARE = re.compile(rf"{_ESCAPED}|(?:`{{3,}}|~{{3,}})\w*|(?:^|(?<=\n))[ \t]*(?:(?:[>|+•·-]|\d{{1,3}}[.)](?=\s))[ \t]*)+")
-_DROPPED = re.compile(r"[^\w\[\]{}]+|_+")
+_RARE = late_pattern(
+    r"\\u[0-9a-fA-F]{4}|\\[nrt]|&(?:#\d{1,6}|#x[0-9a-fA-F]{1,5}|[a-z]{2,6});|<br ?/?>|(?:`{3,}|~{3,})\w*"
+    r"|(?:^|(?<=\n))[ \t]*(?:(?:[>|+•·-]|\d{1,3}[.)](?=\s))[ \t]*)+"
+)
+_TOKEN = re.compile(r"[A-Za-z0-9]+|[^\W_]|[\[\]{}]")
+_LIST_SIGN = late_pattern(r"(?:^|[\s'\"(])(?:\d{1,3}[.)]|[-*•])[ \t]*$")
 
 
-def _decoded(match: re.Match[str]) -> str:
-    escape = match[0]
-    if escape.startswith("\\u"):
-        return chr(int(f"0x{escape[2:]}", 0))
-    return html.unescape(escape) if escape.startswith("&") else " "
+def _decoded(text: str) -> str:
+    """Return text without the escapes and the signs at the start of lines that quoting adds."""
+
+    def plain_sign(match: re.Match[str]) -> str:
+        escape = match[0]
+        if escape.startswith("\\u"):
+            return chr(int(f"0x{escape[2:]}", 0))
+        return html.unescape(escape) if escape.startswith("&") else " "
+
+    return _RARE.sub(plain_sign, text)
 
 
 @lru_cache(maxsize=64)
 def squeezed(text: str) -> str:
-    """Return the letters, digits, brackets and braces of a text.
+    """Return the words, brackets and braces of a text, with a space around each.
 
     >>> squeezed("> Eight legs.\\n> **[[A]]**"), squeezed('"Eight legs.\\\\n[[A]]"')
-    ('eightlegs[[a]]', 'eightlegs[[a]]')
+    (' eight legs [ [ a ] ] ', ' eight legs [ [ a ] ] ')
     """
-    return _DROPPED.sub("", plain(_RARE.sub(_decoded, text))).casefold()
+    return f" {' '.join(_TOKEN.findall(plain(_decoded(text)).casefold()))} "
 
 
 class ShownTexts:
@@ -326,9 +304,9 @@ class ShownTexts:
     def squeezed(self) -> list[str]:
         return [squeezed(text) for text in self.texts]
 
-    def hold(self, text: str, start: int, end: int) -> bool:
-        """Return True if the form at this place occurs in a text that was shown."""
-        core = squeezed(text[start:end])
+    def hold(self, words: str) -> bool:
+        """Return True if these words occur in a text that was shown."""
+        core = squeezed(words)
         return any(core in shown for shown in self.squeezed)
 
     def may_hold(self, words: str) -> bool:
@@ -365,50 +343,34 @@ class ShownTexts:
     def copied_run(self, text: str, start: int, end: int) -> tuple[int, str, str]:
         """Return the own letters of the longest copied passage around a form, -1 if none, and the words around it."""
         core = squeezed(text[start:end])
-        left = _RARE.sub(_decoded, text[max(0, start - REACH) : start])
-        right = squeezed(text[end : end + REACH])
-        left_squeezed = squeezed(left)
-        inner = own_words(text[start:end]) if core[:1] == "{" else 0
+        left, right = _decoded(text[max(0, start - REACH) : start]), _decoded(text[end : end + REACH])
+        before, after = [*_TOKEN.finditer(left)][::-1], [*_TOKEN.finditer(right)]
+        inner = own_letters(_WORD.findall(text[start:end])) if core.startswith(" {") else 0
         # A passage that is half blanked out as a quotation has its words there.
         is_next = left.rstrip().endswith(QUOTED) or text[end:].lstrip(" .\n").startswith(QUOTED)
-        next_to_quotation = OWN_LETTERS * is_next
         best = (-1, left, "")
-        for response_text in self.squeezed:
-            at = response_text.find(core)
-            for _ in range(_PLACES):
+        for shown in self.squeezed:
+            at = shown.find(core)
+            for _ in range(_MOST_PLACES):
                 if at == -1:
                     break
-                before = _same_signs(left_squeezed[::-1], response_text[max(0, at - REACH) : at][::-1])
-                after = _same_signs(right, response_text[at + len(core) : at + len(core) + REACH])
-                cut = _place_of_tail(left, before)
-                if not _WORD.search(left, cut):  # a number before the form is the same by chance
-                    cut = len(left)
-                tail = _place_of_tail(text[end : end + REACH][::-1], after)
-                copied = text[end : end + REACH][::-1][tail:][::-1]
-                rest = text[end + len(copied) : end + len(copied) + 80].lstrip(" \"'.)]}`")
-                own = inner + own_words(left[cut:]) + own_words(copied) + next_to_quotation
-                best = max(best, (own, left[:cut], rest), key=lambda run: run[0])
-                at = response_text.find(core, at + 1)
+                words = _same(before, shown[max(0, at - REACH) : at].split()[::-1])
+                if not any(word[0].isalpha() for word in words):
+                    words = []  # a number before the form is the same by chance
+                following = _same(after, shown[at + len(core) : at + len(core) + REACH].split())
+                own = own_letters(word[0] for word in (*words, *following)) + inner + OWN_LETTERS * is_next
+                rest = right[following[-1].end() if following else 0 :][:80].lstrip(" \"'.)]}`")
+                best = max(best, (own, left[: words[-1].start() if words else len(left)], rest), key=lambda run: run[0])
+                at = shown.find(core, at + 1)
         return best
 
 
-def _same_signs(one: str, other: str) -> int:
-    """Return the length of the longest common beginning."""
-    return next(
-        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
-    )
-
-
-def _place_of_tail(text: str, kept: int) -> int:
-    """Return where the last `kept` letters of a text start, at the start of a word."""
-    at = len(text)
-    while kept > 0 and at > 0:
-        at -= 1
-        kept -= text[at].isalnum() or text[at] in "[]{}"
-    if 0 < at < len(text) and text[at - 1].isascii() and text[at - 1].isalpha() and text[at].isalpha():
-        while at < len(text) and text[at].isalpha():
-            at += 1
-    return at
+def _same(words: list[re.Match[str]], shown: list[str]) -> list[re.Match[str]]:
+    """Return the first words, as long as they are the same as those shown."""
+    pairs = enumerate(zip(words, shown, strict=False))
+    return words[
+        : next((at for at, (word, other) in pairs if word[0].casefold() != other), min(len(words), len(shown)))
+    ]
 
 
 def is_copied_whole(reply: str, responses: Sequence[str]) -> bool:
@@ -422,5 +384,4 @@ def is_copied_whole(reply: str, responses: Sequence[str]) -> bool:
     probe = longest[middle : middle + 24]
     if not any(probe in response for response in responses):
         return False
-    core = squeezed(reply)
-    return len(core) > 0 and any(core in squeezed(response) for response in responses)
+    return bool(squeezed(reply).strip()) and ShownTexts(responses).hold(reply)

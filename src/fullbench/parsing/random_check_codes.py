@@ -13,6 +13,9 @@ from fullbench.parsing.verdict_phrase_label_and_sentence_forms import Form, Mark
 
 KEY = "code"
 
+_CODE = "\2"
+"""Sign in the place of the check code: to compile a pattern for each code would take longer than all the reading."""
+_INSIDE = re.compile(rf"\[\[([^\[\]{_CODE}]{{0,120}}){_CODE}([^\[\]]{{0,120}})\]\]")
 _GAP = re.compile(r"[\s:\"'>#=.,()|-]{0,8}(?=\[\[)")
 
 
@@ -32,39 +35,30 @@ def signed_marks(form: Form, n: int, text: str, nonce: str, *, cut: bool) -> Mar
 
     In a reply that was `cut` off nothing may follow it.
     """
-    places = _places(nonce, text)
+    text = text.replace(_CODE, "")  # a contestant may have written the sign
+    for spelling in (nonce, nonce.upper(), nonce.capitalize()):
+        text = text.replace(spelling, _CODE)
     objects = Objects(form, n, lambda _: None).claims(text) if "{" in text else []
-    found = next(((c.end, c.marks) for c in reversed(objects) if any(c.start < at < c.end for at in places)), None)
-    if any("[[" in text[max(0, at - 3) : at] or "]]" in text[at + LENGTH : at + LENGTH + 3] for at in places):
-        # Some models write the code inside the brackets, or in brackets of its own.
-        text = re.sub(rf"\[\[\s?{nonce}\s?\]\]", nonce, text, flags=re.IGNORECASE)
-        text = re.sub(rf"\[\[\s?{nonce}\s?[:,;-]?\s?", f"{nonce} [[", text, flags=re.IGNORECASE)
-        text = re.sub(rf"\s?[:,;-]?\s?{nonce}\s?\]\]", f"]] {nonce}", text, flags=re.IGNORECASE)
-    last = max((claim for claim in (found, _next_to_code(form, n, text, nonce)) if claim is not None), default=None)
+    found = next(((c.end, c.marks) for c in reversed(objects) if _CODE in text[c.start : c.end]), None)
+    # Some models write the code inside the brackets, or in brackets of its own.
+    text = _INSIDE.sub(_put_in_front, text)
+    last = max((claim for claim in (found, _next_to_code(form, n, text)) if claim is not None), default=None)
     if last is None:
         return None
     end, marks = last
     return None if cut and text[end:].strip(" \n.}\"'") else marks
 
 
-def _places(nonce: str, text: str) -> list[int]:
-    """Return where the code is. To compile a pattern for each reply would take longer than all the reading."""
-    folded = text.lower()
-    if len(folded) != len(text):  # some capitals become two letters, and places behind them would be others
-        return [match.start() for match in re.finditer(nonce, text, re.IGNORECASE)]
-    places: list[int] = []
-    at = folded.find(nonce)
-    while at >= 0:
-        places.append(at)
-        at = folded.find(nonce, at + len(nonce))
-    return places
+def _put_in_front(match: re.Match[str]) -> str:
+    verdict = f"{match[1]}{match[2]}".strip(" :,;-")
+    return f"{_CODE} [[{verdict}]]" if verdict else _CODE
 
 
-def _next_to_code(form: Form, n: int, text: str, nonce: str) -> tuple[int, Marks] | None:
+def _next_to_code(form: Form, n: int, text: str) -> tuple[int, Marks] | None:
     """Return the end and the marks of the last verdict in brackets next to the check code."""
-    for start in reversed(_places(nonce, text)):
-        end = start + len(nonce)
-        if gap := _GAP.match(text, end):
+    start = text.rfind(_CODE)
+    while start >= 0:
+        if gap := _GAP.match(text, start + 1):
             row, _, more = text[gap.end() : gap.end() + 2000].partition("\n")
             for part in (row, f"{row}\n{more}"):  # a row of brackets may be written one a line
                 claims = bracket_claims(form, n, part)
@@ -73,7 +67,8 @@ def _next_to_code(form: Form, n: int, text: str, nonce: str) -> tuple[int, Marks
         line = text.rfind("\n", 0, start) + 1
         claims = bracket_claims(form, n, text[line:start])
         if claims and claims[-1].kind != MENU and not text[line + claims[-1].end : start].strip(" :\"'.,()|-"):
-            return end, claims[-1].marks
+            return start + 1, claims[-1].marks
+        start = text.rfind(_CODE, 0, start)
     return None
 
 

@@ -5,84 +5,64 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from fullbench.parsing.reply_patterns_and_plain_text_conversion import clause, position, ref
-from fullbench.parsing.verdict_phrase_label_and_sentence_forms import (
-    HOLD,
-    ILLEGAL,
-    RESPONSE,
-    Claim,
-    Form,
-    Marks,
-    chain,
-    labels,
-    unlabelled,
-)
+from fullbench.parsing.reply_patterns_and_plain_text_conversion import clause, late_pattern, position, ref
+from fullbench.parsing.verdict_phrase_label_and_sentence_forms import HOLD, ILLEGAL, Claim, Form, Marks, chain
 
 _LINK = (
     r"(?:\s?(?:[>=<~]{1,3}|[,;/]\s?(?i:and\s|then\s|followed by\s)?"
     r"|(?i:\bthen\b|followed by|\band then\b)|然后|其次|再)\s?)"
 )
 _STEP = r"(?:\(?\d{1,2}[.):]\s?|(?i:\d(?:st|nd|rd|th)\b(?: place)?\s?[:.-]?\s?))?"
-_ORDER = re.compile(rf"{_STEP}{ref('x')}(?:(?:{_LINK}|\s{{1,3}}){_STEP}{ref('y')}){{1,25}}")
-_ROW = re.compile(rf"{ref('x')}(?:\s?>{{1,2}}\s?{ref('y')}){{1,25}}")
+_ORDER = late_pattern(rf"{_STEP}{ref('x')}(?:(?:{_LINK}|\s{{1,3}}){_STEP}{ref('y')}){{1,25}}")
+_ROW = late_pattern(rf"{ref('x')}(?:\s?>{{1,2}}\s?{ref('y')}){{1,25}}")
 _RUN = re.compile(r"[A-Z]{2,26}?(?=[A-Z][a-z]|[^A-Za-z]|$)")
-_SMALL = re.compile(r"[a-z](?:[\s>=<,]{1,5}[a-z]){1,25}|[a-z]{2,26}")
-_PLACE = re.compile(r"(?i:\b(?:second|third|fourth|fifth|last|worst)(?: place)?:\s?)")
+_SMALL = late_pattern(r"[a-z](?:[\s>=<,]{1,5}[a-z]){1,25}|[a-z]{2,26}")
+_DROPPED = late_pattern(r"(?i:\b(?:second|third|fourth|fifth|last|worst)(?: place)?:\s?)|[\[\]\"']")
 _HAN = "一二三四五六七八九"
-_ITEM = re.compile(
+_ITEM = late_pattern(
     rf"^[ \t]*(?:rank |no\.? ?|第)?(?P<rank>[1-9{_HAN}])(?:名|st|nd|rd|th)?(?: place)?[.):\- ]+\s?{ref()}",
     re.MULTILINE | re.IGNORECASE,
 )
-_BEST_TO_WORST = re.compile(
+_BEST_TO_WORST = late_pattern(
     r"(?i:best to (?:the )?worst|从(?:最)?好到(?:最)?差|由优到劣|从优到劣|由好到差)[^\n:]{0,30}:?\s{0,3}"
 )
-_WORST_FIRST = re.compile(r"(?i:worst (?:one )?(?:to|first)|least to (?:most|best))|差到(?:最)?好|劣到优|最差的?在前")
+_WORST_FIRST = late_pattern(r"(?i:worst (?:one )?(?:to|first)|least to (?:most|best))|差到(?:最)?好|劣到优|最差的?在前")
 
 
 class RankingForm(Form):
     """All n responses, best first, each once, no ties."""
 
     def marks(self, order: Sequence[int], n: int) -> Marks:
-        if sorted(order) != list(range(n)):
-            return ILLEGAL
-        return tuple(float(n - order.index(i)) for i in range(n))
+        return tuple(float(n - order.index(i)) for i in range(n)) if sorted(order) == list(range(n)) else ILLEGAL
 
     def row(self, body: str, n: int) -> Marks:
         order, signs = chain(re.sub(r"(?<![A-Za-z])\d{1,2}[.):]\s", "", body))
-        return ILLEGAL if set(signs) - {">"} else self.marks(order, n)
+        return ILLEGAL if "".join(signs).strip(">") else self.marks(order, n)
 
     def phrase(self, raw: str, n: int, *, digits: bool = False) -> Marks | None:
-        body = _PLACE.sub("", re.sub(r"[\[\]\"']", "", unlabelled(raw)))
-        if _RUN.fullmatch(body):
-            return self.marks([ord(sign) - ord("A") for sign in body], n)
-        if _ORDER.fullmatch(body):
-            return self.row(body, n)
-        return ILLEGAL if RESPONSE.match(body) or re.match(r"[\d<>=]", body) else None
+        return super().phrase(_DROPPED.sub("", raw), n)
 
     def bracketed(self, raw: str, n: int, *, is_last_line: bool) -> Marks | None:
         return self.phrase(raw.upper() if _SMALL.fullmatch(raw) else raw, n)
 
-    def lead(self, rest: str, n: int) -> tuple[Marks | None, int]:
-        skip = re.match(r"[\s\"'(\[]{0,4}", rest)
-        at = skip.end() if skip else 0
-        body = re.sub(r"[\[\]\"]", " ", rest)
+    def lead(self, rest: str, n: int = 2, *, digits: bool = False) -> tuple[Marks | None, int]:
+        body = re.sub(r"[\[\]\"'(]", " ", rest)
+        at = len(body) - len(body.lstrip())
         if match := _RUN.match(body, at):
             return self.marks([ord(sign) - ord("A") for sign in match[0]], n), match.end()
         if match := _ORDER.match(body, at):
             return self.row(match[0], n), match.end()
         return (ILLEGAL if re.match(r"(?i:not)\b", body[at:]) else None), at
 
-    def labelled(self, text: str, n: int) -> list[Claim]:
-        claims = []
-        for label in labels(text):
-            marks, end = self.lead(label.rest, n)
-            if marks is not None:
-                claims.append(self.turned(text, label.start, label.end + end, marks, label.kind))
+    def stated(self, text: str, n: int) -> list[Claim]:
+        claims = self.numbered(text, n)
         for match in _BEST_TO_WORST.finditer(text):
             marks, end = self.lead(text[match.end() : match.end() + HOLD], n)
             claims += [Claim(match.start(), match.end() + end, marks)] if marks else []
-        rows = [Claim(match.start(), match.end(), self.row(match[0], n)) for match in _ROW.finditer(text)]
-        return sorted(claims + self.numbered(text, n)) or rows
+        return claims
+
+    def sentences(self, text: str, n: int) -> list[Claim]:
+        return [Claim(match.start(), match.end(), self.row(match[0], n)) for match in _ROW.finditer(text)]
 
     def turned(self, text: str, start: int, end: int, marks: Marks, kind: str = "") -> Claim:
         if marks and _WORST_FIRST.search(clause(text, start) + text[start:end]):

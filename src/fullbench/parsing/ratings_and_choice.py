@@ -21,8 +21,8 @@ class RatedForm(Form):
     def __init__(self, scale: Ballot) -> None:
         self.scale = form_of(scale)
 
-    def phrase(self, raw: str, n: int, *, digits: bool = False) -> Marks | None:
-        return None
+    def lead(self, rest: str, n: int = 1, *, digits: bool = False) -> tuple[Marks | None, int]:
+        return None, 0
 
     def labelled(self, text: str, n: int) -> list[Claim]:
         spots = [match.start() for match in (*_RATING.finditer(text), *_BETTER.finditer(text))]

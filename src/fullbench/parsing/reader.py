@@ -20,7 +20,7 @@ from functools import cached_property
 from fullbench.core.ballot import MarksOrFault, Style
 from fullbench.core.reasoning_tags import CLOSES, END, reasoning_span
 from fullbench.parsing.bracket_verdicts import MENU, bracket_claims
-from fullbench.parsing.json_verdicts import Objects, find_objects, read_schema_object
+from fullbench.parsing.json_verdicts import Objects, find_objects, read_schema_object, whole_object
 from fullbench.parsing.quoted_hypothetical_and_copied_passages import (
     OWN_LETTERS,
     QUOTED,
@@ -30,19 +30,25 @@ from fullbench.parsing.quoted_hypothetical_and_copied_passages import (
     is_hypothetical,
     is_in_quotation_marks,
     is_stock,
-    own_words,
+    own_letters,
+    rest_of_line,
     squeezed,
-    whole_object,
     without_quotations,
 )
 from fullbench.parsing.random_check_codes import signed_marks
-from fullbench.parsing.reply_patterns_and_plain_text_conversion import ASPECTS, TIED_OPTION, plain, refuses
+from fullbench.parsing.reply_patterns_and_plain_text_conversion import (
+    ASPECTS,
+    TIED_OPTION,
+    late_pattern,
+    plain,
+    refuses,
+)
 from fullbench.parsing.verdict_phrase_label_and_sentence_forms import ILLEGAL, PROSE, Claim, Form, Marks
 
 _WORDS_AT_END, _WORDS_AT_START = 2_000, 300
 """Parts of a reply in which verdicts in words are looked for."""
-_ASPECT = "aspect"
-_LABEL = "label"
+_BARE, _IN_SENTENCE, _LABEL, _ASPECT = range(4)
+"""Ranks of forms: on a line of their own, in a sentence, after an unknown label, after that of another criterion."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +78,11 @@ _PROMPT_MARKER = re.compile(
     # Honest replies have these, too, but not right after their verdict.
     r"|(?<=[\]}]\n)[ \t\n]*(?:Question|Q):|(?<=[\]}]\n)[ \t\n]*#{2,3} ?(?:Response|Assistant|Output|Answer):)"
 )
-_LINE_LABEL = re.compile(r"[\W_]*([^\W\d_][\w &/()-]{0,40}?)[\s*_]*(?:[:|=]|-)[\s\W]*$")
-_FOR_ASPECT = re.compile(r"\W{0,4}(?:(?:for|on|in)\s(?:its\s|the\s)?)(\w+)", re.IGNORECASE)
-_ALONE = re.compile(r"^[ \t]*\[([^\[\]\n]{1,60})\][ \t.]*$", re.MULTILINE)
-_CLAUSE_END = re.compile(r"[.!?;,](?:\W|$)")
-_LISTED = re.compile(r"\s*(?:[-•·]|\d[.)])\s")
+_LINE_LABEL = late_pattern(r"[\W_]*([^\W\d_][\w &/()-]{0,40}?)[\s*_]*(?:[:|=]|-)[\s\W]*$")
+_FOR_ASPECT = late_pattern(r"\W{0,4}(?:(?:for|on|in)\s(?:its\s|the\s)?)(\w+)", re.IGNORECASE)
+_ALONE = late_pattern(r"^[ \t]*\[([^\[\]\n]{1,60})\][ \t.]*$", re.MULTILINE)
+_CLAUSE_END = late_pattern(r"[.!?;,](?:\W|$)")
+_LISTED = late_pattern(r"\s*(?:[-•·]|\d[.)])\s")
 _GLOSS = re.compile(r"\s?\([^()\n]{1,60}\)")
 
 
@@ -120,15 +126,12 @@ class _Reading:
         start = reasoning_span(text)[2]
         if not start or not any(tag in words for words in self.reply.responses for tag in CLOSES.values()):
             return start
+
         # A contestant wrote a closing tag, and the judge may have quoted it: such a tag ends nothing.
-        if not text.lstrip().startswith(tuple(CLOSES)):
-            return 0
-
         def is_quoted(at: int, end: int) -> bool:
-            words = squeezed(text[max(0, at - 40) : end])[-20:]
-            return any(words in shown for shown in self.responses.squeezed)
+            return self.responses.hold(" ".join(squeezed(text[max(0, at - 40) : end]).split()[-4:]))
 
-        return reasoning_span(text, is_quoted)[2]
+        return reasoning_span(text, is_quoted)[2] if text.lstrip().startswith(tuple(CLOSES)) else 0
 
     def body(self) -> tuple[str, int]:
         """Return the text without the reasoning, and where the judge starts to speak in it."""
@@ -149,16 +152,16 @@ class _Reading:
         if not responses or self.reply.thought or not is_copied_whole(text, responses):
             return False
         words = plain(text)
-        if own_words(words) >= OWN_LETTERS:
+        if own_letters(squeezed(words).split()) >= OWN_LETTERS:
             return True
-        marks, core = _Reading(self.form, JudgeReply(words), self.n).decide(words), squeezed(text)
+        marks = _Reading(self.form, JudgeReply(words), self.n).decide(words)
         for place, response in enumerate(responses):
-            if marks and core in squeezed(response) and self.favours(marks, place):
+            if marks and self.favours(marks, place) and ShownTexts([response]).hold(text):
                 stated = plain(response)
                 others = bracket_claims(self.form, self.n, stated) or self.objects(stated)
                 if all(claim.marks == marks for claim in others):
                     return True
-        return not marks and len(core) > 3
+        return not marks and len(text.strip()) > 3
 
     def favours(self, marks: Marks, place: int) -> bool:
         """Return True if marks are good for the response at this place."""
@@ -168,26 +171,19 @@ class _Reading:
         return bool(marks) and marks[0] > (low + high) / 2
 
     def decide(self, text: str, start: int = 0) -> Marks | None:
-        """Return marks, `ILLEGAL`, or None if nothing is decided."""
-        end = self.prompt_marker(text, start)
-        if end is not None and (marks := self.decide_before_marker(text[:end], start)):
-            return marks
-        return self.decide_before_marker(text, start)
-
-    def prompt_marker(self, text: str, start: int) -> int | None:
-        """Return where the model starts to write a prompt itself; None if it never does, or copies a response there."""
+        """Return marks, `ILLEGAL`, or None if nothing is decided; what follows a prompt marker counts last."""
         for match in _PROMPT_MARKER.finditer(text, start):
             if text[start : match.start()].strip() and not self.responses.copies(text, *match.span()):
-                return match.start()
-        return None
+                if marks := self.decide_before_marker(text[: match.start()], start):
+                    return marks
+                break
+        return self.decide_before_marker(text, start)
 
     def decide_before_marker(self, text: str, start: int) -> Marks | None:
         brackets = [claim for claim in bracket_claims(self.form, self.n, text) if claim.start >= start]
-        objects = [claim for claim in self.objects(text) if claim.start >= start] if "{" in text else []
-        if objects:
-            brackets = [
-                c for c in brackets if not any(o.start <= c.start < o.end and text[o.end - 1] == "}" for o in objects)
-            ]
+        objects = [claim for claim in self.objects(text) if claim.start >= start]
+        whole = [claim for claim in objects if text[claim.end - 1] == "}"]
+        brackets = [claim for claim in brackets if not any(o.start <= claim.start < o.end for o in whole)]
         if self.reply.asked is None:
             ways = [sorted(brackets + objects)]
         else:
@@ -235,58 +231,49 @@ class _Reading:
         )
 
     def rank(self, text: str, claim: Claim) -> int:
-        """Return 0 for a form on its own line, 1 in a sentence, 2 after a foreign label, 3 after a criterion."""
-        head, tail = _rest_of_line(text, claim)
+        """Return the rank of a form by the words on its line."""
+        head, tail = rest_of_line(text, claim.start, claim.end)
         if "|" in head:  # a row of a table: its cells are read like labels
             cells = [cell for cell in head.split("|") if cell.strip()]
             if head.count("|") == 1 and not tail.strip(" |") and text[: claim.start].rstrip(" |").endswith("-|\n"):
-                return 3  # the only column of a table is a quotation
+                return _ASPECT  # the only column of a table is a quotation
             if tail.partition("|")[0].strip() or not is_stock(head.rpartition("|")[2]):
-                return 3
+                return _ASPECT
             head, tail = f"{cells[0]}: " if cells else "", ""
         tail = _GLOSS.sub("", tail)
-        label = self.label(head, tail)
-        if label == _ASPECT:
-            return 3
-        if label == _LABEL:
-            return 2
-        return 0 if is_stock(head) and is_stock(tail) else 1
+        is_bare = is_stock(head) and is_stock(tail)
+        return self.label(head, tail) or (_BARE if is_bare else _IN_SENTENCE)
 
-    def label(self, head: str, tail: str) -> str:
-        """Return the kind of label that a form has: of another criterion, of something unknown, or none."""
+    def label(self, head: str, tail: str) -> int:
+        """Return the rank of a form with a label of another criterion, or of something unknown; else 0."""
         words = _CLAUSE_END.split(head[-80:])[-1].casefold().replace("-", " ").split()
         near = [word.strip("\"'():=,.|") for word in words[-4:]]
         of_all = {"overall", "final", "total", "总体", "综合"} & {*near, *tail.casefold().split()[:2]}
         if of_all or TIED_OPTION.match(head):
-            return ""
+            return 0
         after = _FOR_ASPECT.match(tail)
         own = self.reply.criterion.casefold()
-        named = [after[1].casefold()] if after else near[-3:]
-        if any(word in ASPECTS and word != own for word in named):
+        named = {after[1].casefold()} if after else set(near[-3:])
+        if ASPECTS & named - {own}:
             return _ASPECT
         label = _LINE_LABEL.fullmatch(head)
-        if label and not is_stock(label[1]) and label[1].casefold() != own and len(label[1].split()) <= 4:
-            return _LABEL
-        return ""
+        is_known = label is None or is_stock(label[1]) or label[1].casefold() == own or len(label[1].split()) > 4
+        return 0 if is_known else _LABEL
 
     def last_words(self, text: str) -> Marks | None:
         """Return the verdict of a reply that was cut off: the last thing in it, complete and not shown to the judge."""
         body = text.rstrip().removesuffix(".")
-        if self.reply.asked != "marker" and body.endswith("}"):
-            last = next(reversed(list(find_objects(body))), None)
-            claims = self.objects(body) if last is not None and last.value is not None else []
-            return (
-                claims[-1].marks if claims and claims[-1].end == len(body) and self.is_own(body, claims[-1]) else None
-            )
-        is_bracketed = body.endswith("]]") and self.reply.asked in {None, "marker"}
-        claims = bracket_claims(self.form, self.n, body) if is_bracketed else []
-        if not claims or claims[-1].end < len(body) or any(found.end >= len(body) for found in find_objects(body)):
+        objects = list(find_objects(body))
+        last_object = objects[-1] if objects and objects[-1].end >= len(body) else None
+        claims: list[Claim] = []
+        if last_object is None and self.reply.asked != "json":
+            claims = bracket_claims(self.form, self.n, body)
+        elif last_object is not None and last_object.value is not None and self.reply.asked != "marker":
+            claims = self.objects(body)
+        if not claims or claims[-1].end < len(body) or self.rank(body, claims[-1]) >= _LABEL:
             return None
-        last = claims[-1]
-        return last.marks if self.is_own(body, last) and self.rank(body, last) < 2 else None
-
-    def is_own(self, text: str, claim: Claim) -> bool:
-        return self.counts(text, claim) and not self.shown.hold(text, claim.start, claim.end)
+        is_shown = self.shown.hold(body[claims[-1].start :])
+        return claims[-1].marks if self.counts(body, claims[-1]) and not is_shown else None
 
     def in_words(self, text: str, start: int, *, is_value: bool = False) -> Marks | None:
         """Return the verdict in words of the end of a reply, else of its start."""
@@ -309,9 +296,7 @@ class _Reading:
 
     def decide_in_words(self, text: str, claims: list[Claim], *, is_value: bool) -> Marks | None:
         """Return the last claim that counts, a decisive one first; others only if they do not contradict each other."""
-        own = [
-            c for c in claims if not is_hypothetical(text, c.start, c.end) and self.is_own_sentence(text, c, is_value)
-        ]
+        own = [claim for claim in claims if self.is_own_sentence(text, claim.start, claim.end, is_value)]
         if not own:
             return None
         if decisive := [claim for claim in own if not claim.kind]:
@@ -320,51 +305,36 @@ class _Reading:
         same_label = len({claim.kind for claim in own}) == 1 and last.kind != PROSE
         return last.marks if same_label or len({claim.marks for claim in own}) == 1 else ILLEGAL
 
-    def is_own_sentence(self, text: str, claim: Claim, is_value: bool) -> bool:
-        if is_value:
+    def is_own_sentence(self, text: str, start: int, end: int, is_value: bool) -> bool:
+        if is_value or is_hypothetical(text, start, end):
+            return not is_hypothetical(text, start, end)
+        if is_in_quotation_marks(text, start, end) or is_attributed(text, start, end):
+            return False
+        is_all = not text[:start].strip() and not text[end:].strip(" \n.")
+        if is_all or not self.shown.texts or not self.shown.may_hold(text[start:end]):
             return True
-        start, end = claim.start, claim.end
-        return not (
-            is_in_quotation_marks(text, start, end)
-            or is_attributed(text, start, end)
-            or (bool(self.shown.texts) and self.is_shown_sentence(text, start, end))
-        )
-
-    def is_shown_sentence(self, text: str, start: int, end: int) -> bool:
-        if not text[:start].strip() and not text[end:].strip(" \n."):
-            return False
-        if not self.shown.may_hold(text[start:end]):
-            return False
-        return self.shown.copies(text, start, end) or self.shown.introduces(text, start, end)
+        return not (self.shown.copies(text, start, end) or self.shown.introduces(text, start, end))
 
     def lines(self, text: str, n: int) -> list[Claim]:
         """Return a verdict alone on a line: in single brackets on any line, bare on the last or else the first."""
-        matches = list(_ALONE.finditer(text))
-        if matches:
+        if matches := list(_ALONE.finditer(text)):
             return [Claim(m.start(), m.end(), self.form.phrase(m[1], n) or ILLEGAL) for m in matches]
         body = text.strip()
-        first, last = body.partition("\n")[0], body.rpartition("\n")[2]
         # "A" on the first line of a requested choice is a heading as often as a verdict.
         is_heading = self.reply.asked is not None and n > 1
-        for line in dict.fromkeys((body, last) if is_heading else (body, last, first)):
+        places = [(0, body), (body.rfind("\n") + 1, body.rpartition("\n")[2]), (0, body.partition("\n")[0])]
+        for at, line in places[:2] if is_heading else places:
             if (_LISTED.match(line) and line != body) or line.endswith(":") or len(line) >= 80:
                 continue
             marks = self.form.bare(line, n)
             if marks or (marks is not None and len(line) < 12):
-                start = text.find(line) if body.startswith(line) else text.rfind(line)
+                start = at + len(text) - len(text.lstrip())
                 return [Claim(start, start + len(line), marks)]
         return []
 
 
 def _shifted(claims: Sequence[Claim], places: int) -> list[Claim]:
     return [claim._replace(start=claim.start + places, end=claim.end + places) for claim in claims]
-
-
-def _rest_of_line(text: str, claim: Claim) -> tuple[str, str]:
-    """Return the words before and after a form on its lines."""
-    return text[text.rfind("\n", 0, claim.start) + 1 : claim.start], text[
-        claim.end : (text + "\n").find("\n", claim.end)
-    ]
 
 
 def _blank(text: str, objects: Sequence[Claim]) -> str:

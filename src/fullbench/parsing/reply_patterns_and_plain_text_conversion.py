@@ -7,6 +7,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+
+class _LatePattern:
+    """Regular expression that is compiled when it is first used: most replies need few of them."""
+
+    def __init__(self, text: str, flags: int) -> None:
+        self._source = text, flags
+
+    def __getattr__(self, name: str) -> Any:
+        compiled = re.compile(*self._source)
+        methods = ("match", "search", "fullmatch", "finditer", "findall", "split", "sub")
+        self.__dict__.update({method: getattr(compiled, method) for method in methods})
+        return getattr(compiled, name)
+
+
+def late_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
+    """Return a regular expression that is compiled when it is first used."""
+    return cast("re.Pattern[str]", _LatePattern(text, flags))
+
 
 _WIDE = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)} | {
     "【": "[", "】": "]", "〔": "[", "〕": "]", "\u3000": " ", "\u00a0": " ", "。": ". ", "、": ", ",

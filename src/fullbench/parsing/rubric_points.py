@@ -70,8 +70,8 @@ class PointsForm(Form):
     def __init__(self, points: Sequence[Point]) -> None:
         self.points = points
 
-    def phrase(self, raw: str, n: int, *, digits: bool = False) -> Marks | None:
-        return None
+    def lead(self, rest: str, n: int = 1, *, digits: bool = False) -> tuple[Marks | None, int]:
+        return None, 0
 
     def labelled(self, text: str, n: int) -> list[Claim]:
         spots = [match.start() for criterion, _ in self.points for match in _line(criterion).finditer(text)]
