@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
@@ -139,7 +138,7 @@ actually instead here please luck itself s d ll
 平 局 因 此 所 以 综 上 回 复 图 片 给 打 裁 决 述 定 体 这 个 在 第
 """
 _STOCK = frozenset(_STOCK_TEXT.split())
-_WORD = re.compile(r"[a-z]+|[\u3400-\u9fff]", re.IGNORECASE)
+_WORD = re.compile(r"[A-Za-z]+|[\u3400-\u9fff]")
 _LOWER_WORD = re.compile(r"[a-z]+")
 _IS_THEIRS = late_pattern(
     r"[^\w\[\]{}\n]{0,4}(?:(?:which|that|this|but|and|is|was|were|are|it|i|we|has been|is what|as|an?|the)"
@@ -279,7 +278,11 @@ def _decoded(text: str) -> str:
         escape = match[0]
         if escape.startswith("\\u"):
             return chr(int(f"0x{escape[2:]}", 0))
-        return html.unescape(escape) if escape.startswith("&") else " "
+        if not escape.startswith("&"):
+            return " "
+        import html  # late: its table of entities takes 3 ms, and few replies need it
+
+        return html.unescape(escape)
 
     return _RARE.sub(plain_sign, text)
 

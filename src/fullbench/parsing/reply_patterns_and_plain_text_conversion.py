@@ -36,16 +36,16 @@ _WIDE = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)} | {
     "–": "-", "—": "-", "−": "-", "～": "~", "\u200b": "", "\ufeff": "", "\ufe0f": "",
 }  # fmt: skip
 _WIDE_SIGN = re.compile("[" + "".join(_WIDE) + "]")
-_USER_TOKEN = re.compile(r"<\|(?:user|human)\|>", re.IGNORECASE)
-_END_TOKENS = re.compile(
+_USER_TOKEN = late_pattern(r"<\|(?:user|human)\|>", re.IGNORECASE)
+_END_TOKENS = late_pattern(
     r"</s>|<\|[\w ]{1,30}\|>|<(?:start|end)_of_turn>|<eos>|</?(?:b|strong|em|i|p|br|u|span)[ /]{0,2}>"
 )
-_BOXED = re.compile(r"\\boxed\s?\{(?:\\text\s?\{)?([^{}\n]{1,60})\}{1,2}")
-_TAGGED = re.compile(
+_BOXED = late_pattern(r"\\boxed\s?\{(?:\\text\s?\{)?([^{}\n]{1,60})\}{1,2}")
+_TAGGED = late_pattern(
     r"<(answer|score|rating|verdict|judge?ment|choice|ranking|winner)>([^<>]{1,80})</\1>", re.IGNORECASE
 )
-_POINTED = re.compile(r"\[\[\s?<([^<>\[\]]{1,40})>\s?\]\]")
-_STARS = re.compile(r"(?P<digit>(?<=\d)\s?)?(?P<full>[★⭐🌟]{1,10})(?P<empty>☆{0,10})")
+_POINTED = late_pattern(r"\[\[\s?<([^<>\[\]]{1,40})>\s?\]\]")
+_STARS = late_pattern(r"(?P<digit>(?<=\d)\s?)?(?P<full>[★⭐🌟]{1,10})(?P<empty>☆{0,10})")
 
 
 def plain(text: str) -> str:
@@ -160,19 +160,19 @@ truthfulness informativeness engagement spelling 准确性 准确度 流畅性 �
 """
 ASPECTS = frozenset(_ASPECTS.split())
 """Usual names of criteria: a verdict labelled with one is not the overall verdict."""
-TIED_OPTION = re.compile(rf"[\W\d_]*{TIE}\s?[,:，：]", re.IGNORECASE)
+TIED_OPTION = late_pattern(rf"[\W\d_]*{TIE}\s?[,:，：]", re.IGNORECASE)
 """Start of a line that offers or states a tie ("3. Tie, the same quality: "): such a line names no criterion."""
-STRONG = re.compile(
+STRONG = late_pattern(
     r"(?:^|(?<=[ -]))(?:final|overall|total|my|the|your|our|a|an|its|this|in|so|thus|therefore|hence|and|single"
     r"|official|definitive)$|(?:最终|最后|总体|综合|整体|我的|我|总|本次|为|是|给出|得出|因此|所以|综上)$",
     re.IGNORECASE,
 )
-NEGATION = re.compile(
+NEGATION = late_pattern(
     r"\b(?:not|never|neither|nor|no|hardly|cannot|whether|if|unless|without|had|instead of|rather than)\b|n't\b"
     r"|不|没|并非|未必|难说|是否|如果|假如|若|要是",
     re.IGNORECASE,
 )
-CUE = re.compile(
+CUE = late_pattern(
     r"\b(?:overall|therefore|thus|hence|in conclusion|to conclude|in summary|to sum up|final|finally|verdict|conclude"
     r"|all in all|in the end|ultimately|judge?ment|consequently|all things considered|on balance)\b"
     r"|综上|因此|所以|总的来说|总体|总之|最终|综合来看|整体|结论|故",
@@ -217,8 +217,7 @@ def clause(text: str, start: int, reach: int = 90) -> str:
     return _STOP.split(before[before.rfind("\n") + 1 :])[-1]
 
 
-# A text, since compiling it takes 7 ms and few replies decline.
-_REFUSAL = (
+_REFUSAL = late_pattern(
     r"\b(?:i|we)(?: am|'m| was| are|'re)? (?:really |very |so |deeply |truly )?sorry\b|\bsorry,|\bi apologi[sz]e"
     r"|\bmy apologies|\b(?:i|we)(?: simply| really| just)? (?:can't|cannot|can not|couldn't|could not|won't|will not"
     r"|must decline|must refuse|decline|refuse|am unable|am not able|do not have the ability|don't have the ability"
@@ -232,13 +231,14 @@ _REFUSAL = (
     r"|\brequest (?:was|has been) (?:blocked|rejected|refused|flagged)"
     r"|抱歉|对不起|很遗憾|我(?:无法|不能|没办法|不便|拒绝|没有能力)|作为(?:一个|一名)?(?:AI|人工智能|语言模型|大模型)"
     r"|无法(?:协助|提供|回答|处理|查看|看到|满足|完成)|内容(?:过滤|审核|安全|违规)|违反.{0,12}(?:政策|规定|准则)"
-    r"|敏感(?:内容|信息)|没有(?:看到|收到|提供).{0,6}图"
+    r"|敏感(?:内容|信息)|没有(?:看到|收到|提供).{0,6}图",
+    re.IGNORECASE,
 )
-_SPEAKS_OF_ANOTHER = re.compile(rf"[\"]|\b{NOUN}s?\b", re.IGNORECASE)
+_SPEAKS_OF_ANOTHER = late_pattern(rf"[\"]|\b{NOUN}s?\b", re.IGNORECASE)
 
 
 def refuses(text: str) -> bool:
     """Return True if a reply without a verdict opens by declining in its own name."""
     opening = text.lstrip()[:400]
-    match = re.search(_REFUSAL, opening, re.IGNORECASE)
+    match = _REFUSAL.search(opening)
     return match is not None and not _SPEAKS_OF_ANOTHER.search(opening[: match.start()])

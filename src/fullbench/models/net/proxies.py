@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from fullbench.errors import ModelError
 from fullbench.models.model_prices import is_local
@@ -12,8 +11,12 @@ from fullbench.models.wire.server_url_checks import fault_of
 
 def proxy_for(url: str) -> str | None:
     """Return the environment's proxy for an address, or None. Keep the result: a lookup for every call is slow."""
+    if is_local(url):
+        return None
+    from urllib.request import getproxies, proxy_bypass  # late: it imports a client and a parser of mails
+
     parts = urlsplit(url)
-    if is_local(url) or proxy_bypass(parts.hostname or ""):
+    if proxy_bypass(parts.hostname or ""):
         return None
     proxies = getproxies()
     proxy_key = parts.scheme if parts.scheme in proxies else "all"
