@@ -57,9 +57,6 @@ _CHOOSE = late_pattern(
     r"(?i:\b(?:choose|chose|prefer|pick|select|vote for|go with|opt for|favou?r)\s(?:that\s)?"
     rf"|(?:我?选择?|倾向于?|更喜欢|投票?给)\s?:?\s?(?:了)?)[\"'(\[]{{0,3}}{ref()}"
 )
-_BETTER_IS = late_pattern(
-    rf"(?i:(?:更好的|更优的|最好的|最佳的?|胜者|胜出的?|获胜的?)(?:{NOUN})?\s?(?:是|为)\s?:?\s?){ref()}"
-)
 _TIED = late_pattern(rf"(?i:{TIE})")
 _EVEN_WORDS = late_pattern(rf"(?i:{TIE}|{EVEN})")
 _SAME = late_pattern(rf"(?i:{TIE}|{EVEN}|(?:equal|(?:about )?the same)(?![a-z]))")
@@ -74,10 +71,9 @@ better best superior stronger prefer winner winning wins win won prevails outper
 更好 更优 更佳 较好 最好 最佳 最优 胜 优于 好于 强于 好得多 好很多 略 稍
 worse inferior weaker worst loses lost 不如 更差 差于 劣于
 choose chose prefer pick select vote go opt favor favour 选 我选 倾向 更喜欢 投
-更好的 更优的 最好的 最佳 胜者 胜出 获胜
 tie draw winner both equal 平局 平手 打平 不相 不分 难分 一样 同样 都
 """
-_WIN, _HAN_WIN, _LOSS_WORDS, _CHOICE_WORDS, _BEST_WORDS, _TIE_WORDS = (row.split() for row in _CUES.split("\n")[1:-1])
+_WIN, _HAN_WIN, _LOSS_WORDS, _CHOICE_WORDS, _TIE_WORDS = (row.split() for row in _CUES.split("\n")[1:-1])
 _WIN_WORDS = _WIN + _HAN_WIN
 _SMALL = late_pattern(rf"(?:(?i:{NOUN})[ _-]?)?([a-z])")
 _DIGIT = late_pattern(r"(\d{1,2})(?![\w.]\d)(?!\w)")
@@ -162,9 +158,8 @@ class ChoiceForm(Form):
             add(m, self.wins(position(m), n, m[0]))
         for m in matches(_LOSES, text, _LOSS_WORDS, before=120, after=20) if n == 2 else ():
             add(m, self.wins(1 - position(m), n, m[0]))
-        for pattern, words in ((_CHOOSE, _CHOICE_WORDS), (_BETTER_IS, _BEST_WORDS)):
-            for m in matches(pattern, text, words, before=1, after=80):
-                add(m, ILLEGAL if _OR_ANOTHER.match(text, m.end()) else self.wins(position(m), n), "")
+        for m in matches(_CHOOSE, text, _CHOICE_WORDS, before=1, after=80):
+            add(m, ILLEGAL if _OR_ANOTHER.match(text, m.end()) else self.wins(position(m), n), "")
         for m in matches(_EVEN_WORDS, text, _TIE_WORDS, before=40, after=60):
             if m[0].casefold() not in {"tie", "draw"}:
                 add(m, self.even(n), weak=not _TIED.match(m[0]))

@@ -165,7 +165,8 @@ _NAME = late_pattern(
 
 
 def _is_name(line: str) -> bool:
-    return _NAME.search(line) is not None
+    """Return True if a line names an author; a whole sentence does not."""
+    return (line[-1:] not in ".!?" or line.endswith("this.")) and _NAME.search(line) is not None
 
 
 def own_letters(words: Iterable[str]) -> int:
@@ -358,7 +359,7 @@ class ShownTexts:
                 if at == -1:
                     break
                 words = _same(before, shown[max(0, at - REACH) : at].split()[::-1])
-                if not any(word[0].isalpha() for word in words):
+                if all(word[0].isdigit() or not word[0].isalnum() for word in words):
                     words = []  # a number before the form is the same by chance
                 following = _same(after, shown[at + len(core) : at + len(core) + REACH].split())
                 own = own_letters(word[0] for word in (*words, *following)) + inner + OWN_LETTERS * is_next

@@ -83,7 +83,6 @@ _FOR_ASPECT = late_pattern(r"\W{0,4}(?:(?:for|on|in)\s(?:its\s|the\s)?)(\w+)", r
 _ALONE = late_pattern(r"^[ \t]*\[([^\[\]\n]{1,60})\][ \t.]*$", re.MULTILINE)
 _CLAUSE_END = late_pattern(r"[.!?;,](?:\W|$)")
 _LISTED = late_pattern(r"\s*(?:[-•·]|\d[.)])\s")
-_GLOSS = re.compile(r"\s?\([^()\n]{1,60}\)")
 
 
 class _Reading:
@@ -240,7 +239,6 @@ class _Reading:
             if tail.partition("|")[0].strip() or not is_stock(head.rpartition("|")[2]):
                 return _ASPECT
             head, tail = f"{cells[0]}: " if cells else "", ""
-        tail = _GLOSS.sub("", tail)
         is_bare = is_stock(head) and is_stock(tail)
         return self.label(head, tail) or (_BARE if is_bare else _IN_SENTENCE)
 
