@@ -121,6 +121,26 @@ def test_http_to_a_tls_server_names_tls(tmp_path):
         answers(f"http://127.0.0.1:{port}/v1", 50)
 
 
+def test_a_server_that_hangs_up_and_then_keeps_silent_is_a_failed_call():
+    """The check for TLS took longer than the limit of the call, whose end was a traceback."""
+    seen: list[bytes] = []
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            with suppress(OSError):
+                seen.append(self.rfile.readline())
+                while len(seen) > 1 and self.rfile.read(1):
+                    pass
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        (reply,) = answers(f"http://127.0.0.1:{server.server_address[1]}/v1", timeout=0.3, patience=1)
+        server.shutdown()
+    assert len(seen) > 1
+    assert reply.failure is not None
+
+
 MOVED = b"HTTP/1.1 302 Found\r\nLocation: https://login.example/\r\nContent-Length: 0\r\n\r\n"
 
 

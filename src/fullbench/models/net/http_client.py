@@ -263,7 +263,7 @@ def _ssl_context() -> ssl.SSLContext:
     return context
 
 
-async def speaks_tls(url: str) -> bool:
+async def speaks_tls(url: str, seconds: float = CONNECT_SECONDS) -> bool:
     """Return True if the server at an address accepts TLS with any certificate. Nothing is sent."""
     import ssl
 
@@ -271,7 +271,7 @@ async def speaks_tls(url: str) -> bool:
     anybody = ssl.create_default_context()
     anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
     try:
-        async with asyncio.timeout(CONNECT_SECONDS):
+        async with asyncio.timeout(min(seconds, CONNECT_SECONDS)):
             _, writer = await asyncio.open_connection(_ascii_hostname(parts), parts.port or 80, ssl=anybody)
     except (OSError, TimeoutError):
         return False

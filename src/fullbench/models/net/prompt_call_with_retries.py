@@ -61,7 +61,7 @@ class Deadlines:
         return task
 
     def end(self, task: asyncio.Task[object]) -> None:
-        del self._due[task]
+        self._due.pop(task, None)
         self._late.discard(task)
 
     def is_timeout(self, task: asyncio.Task[object]) -> bool:
@@ -393,10 +393,12 @@ class Caller:
             return Trouble("again", str(error), is_unconnected=True)
         except NoHttp as error:
             self._count_broken(exchange.status, prompt, counter)
+            self._deadlines.end(task)  # the check has a limit of its own
             await self._check_for_tls(exchange)
             return Trouble("again", str(error), alien="something that is no HTTP")
         except BrokenOff as error:
             self._count_broken(exchange.status, prompt, counter)
+            self._deadlines.end(task)  # the check has a limit of its own
             await self._check_for_tls(exchange)
             return Trouble("again", f"the connection broke off ({error})")
         except asyncio.CancelledError:
@@ -421,7 +423,7 @@ class Caller:
         if self._has_answered or exchange.status or self._has_checked_tls or self._proxy is not None:
             return
         self._has_checked_tls = True
-        if self._url.startswith("http://") and await speaks_tls(self._url):
+        if self._url.startswith("http://") and await speaks_tls(self._url, self._target.limits.timeout):
             self._end_run(f"{self._target.server} speaks TLS there; write https:// in place of http://")
 
     def _unpacking_trouble(self, why: str, status: int, prompt: Prompt, counter: UsageCounter) -> Trouble:
