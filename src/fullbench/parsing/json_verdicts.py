@@ -21,8 +21,10 @@ winner better best preferred preference choice 胜者 选择 更好
 answer result order output pick selection conclusion 答案 结果
 max min maximum minimum possible confidence reason scale range code
 """
-_SCORING, _DECIDING, _CHOOSING, _OTHERS, _NOT_A_VERDICT = (set(row.split()) for row in _WORDS.split("\n")[1:-1])
-_STRICT, _LOOSE = _SCORING | _DECIDING, _CHOOSING | _OTHERS
+_SCORE_WORDS, _DECISION_WORDS, _CHOICE_WORDS, _OTHER_WORDS, _NOT_A_VERDICT = (
+    set(row.split()) for row in _WORDS.split("\n")[1:-1]
+)
+_STRICT, _LOOSE = _SCORE_WORDS | _DECISION_WORDS, _CHOICE_WORDS | _OTHER_WORDS
 _HAN_PREFIX = re.compile("^(?:最终|综合|总体|整体)")
 _SPLIT = re.compile(r"[\s_-]+|(?<=[a-z])(?=[A-Z])")
 _NOUNS = late_pattern(rf"{NOUN}|{KEY}|final|overall|the|of|for|[\s_-]", re.IGNORECASE)
@@ -74,8 +76,8 @@ def whole_object(text: str) -> str:
     start = text.find("{")
     if start == -1 or text[:start].strip(" \n`~json"):
         return ""
-    found = next(find_objects(text))
-    return "" if found.value is None or text[found.end :].strip(" \n`~") else text[start : found.end]
+    _, end, value = next(find_objects(text))
+    return "" if value is None or text[end:].strip(" \n`~") else text[start:end]
 
 
 class Objects:
@@ -148,11 +150,11 @@ class Objects:
             return self.keyed(value) if isinstance(value, Mapping) else None
         if not text.strip():
             return ILLEGAL
-        marks = self.form.phrase(text, self.n, digits=name in _CHOOSING)
+        marks = self.form.phrase(text, self.n, digits=name in _CHOICE_WORDS)
         if not marks and len(text) >= 12:
             marks = self.in_text(text)
         # {"judgement": "A", "score": 4}: a score on another scale is no choice.
-        return marks or None if name in _SCORING and not isinstance(self.form, ValueForm) else marks
+        return marks or None if name in _SCORE_WORDS and not isinstance(self.form, ValueForm) else marks
 
     def keyed(self, mapping: Mapping[str, Any]) -> Marks | None:
         """Return the marks of keys that name the responses (`{"A": 4}`) or the places (`{"1": "B"}`)."""

@@ -353,19 +353,19 @@ class ShownTexts:
         # A passage that is half blanked out as a quotation has its words there.
         is_next = left.rstrip().endswith(QUOTED) or text[end:].lstrip(" .\n").startswith(QUOTED)
         best = (-1, left, "")
-        for shown in self.squeezed:
-            at = shown.find(core)
+        for response_text in self.squeezed:
+            at = response_text.find(core)
             for _ in range(_MOST_PLACES):
                 if at == -1:
                     break
-                words = _same(before, shown[max(0, at - REACH) : at].split()[::-1])
+                words = _same(before, response_text[max(0, at - REACH) : at].split()[::-1])
                 if all(word[0].isdigit() or not word[0].isalnum() for word in words):
                     words = []  # a number before the form is the same by chance
-                following = _same(after, shown[at + len(core) : at + len(core) + REACH].split())
+                following = _same(after, response_text[at + len(core) : at + len(core) + REACH].split())
                 own = own_letters(word[0] for word in (*words, *following)) + inner + OWN_LETTERS * is_next
                 rest = right[following[-1].end() if following else 0 :][:80].lstrip(" \"'.)]}`")
                 best = max(best, (own, left[: words[-1].start() if words else len(left)], rest), key=lambda run: run[0])
-                at = shown.find(core, at + 1)
+                at = response_text.find(core, at + 1)
         return best
 
 

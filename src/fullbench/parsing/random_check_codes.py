@@ -20,7 +20,7 @@ _GAP = re.compile(r"[\s:\"'>#=.,()|-]{0,8}(?=\[\[)")
 
 
 def asking(nonce: str, language: Language, form: Style) -> str:
-    """The sentence that asks for the nonce, to stand behind the words that ask for the ruling."""
+    """Return the sentence that requests the check code, after the words that request the verdict."""
     if language == "zh":
         if form == "marker":
             return f"请在这一行的双方括号前面写上 {nonce}，以表明这是你本人的裁决。"
@@ -72,9 +72,6 @@ def _next_to_code(form: Form, n: int, text: str) -> tuple[int, Marks] | None:
     return None
 
 
-# The nonce of a hearing, from the ledger's salt. What it is for stands in `parsing.random_check_codes`, which a run of
-# judges that ask no model need not import.
-
 SIGNS = "bcdfghjkmnpqrstvwxz"
 """Consonants alone: no word, number or letter of a response is ever made of eight of them."""
 LENGTH = 8
@@ -82,11 +79,11 @@ _MANY = len(SIGNS) ** LENGTH
 _BLOCK = 64
 """The bytes that SHA-256 takes in at a time."""
 _PAIRS = [first + second for second in SIGNS for first in SIGNS]
-"""Two signs at a time: half of the divisions, and there is a nonce for every hearing."""
+"""Two signs at a time: half of the divisions, and there is a code for each call."""
 
 
 def nonce_of(salt: bytes, case: str, trial: int) -> str:
-    """The nonce of one hearing. Nobody can know it who does not know the ledger's salt.
+    """Return the check code of a case and trial, which nobody can know without the ledger's salt.
 
     >>> nonce_of(b"salt", "0123", 0)
     'bbbjrpbc'
@@ -104,8 +101,8 @@ def nonce_of(salt: bytes, case: str, trial: int) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _keyed(salt: bytes) -> tuple[hashlib._Hash, hashlib._Hash]:
-    """The two halves of HMAC-SHA256 with the salt taken in: `hmac` looks its algorithm up anew for every nonce, which
-    takes longer than the digest."""
+    """Return both halves of HMAC-SHA256 with the salt: `hmac` looks its algorithm up for each code, which takes longer
+    than the digest."""
     block = hashlib.sha256(salt).digest() if len(salt) > _BLOCK else salt
     padded = block.ljust(_BLOCK, b"\0")
     return hashlib.sha256(bytes(byte ^ 0x36 for byte in padded)), hashlib.sha256(bytes(byte ^ 0x5C for byte in padded))
