@@ -134,7 +134,11 @@ def test_stored_replies_are_read_again_unpaid_and_the_earlier_reading_stays(path
     assert "of 3 replies 0 are read differently now" in run("ledger", "reread", path).stdout
     with Ledger(path, read_only=True) as ledger:
         now = {v.trial: (v.marks, v.fault, v.revision, v.reading.number) for v in ledger.record("gpt")}
-        assert now == {0: ((1.0, 0.0), None, 1, READER), 1: ((0.0, 1.0), None, 0, 0), 2: (None, "unreadable", 1, 100 + READER)}
+        assert now == {
+            0: ((1.0, 0.0), None, 1, READER),
+            1: ((0.0, 1.0), None, 0, 0),
+            2: (None, "unreadable", 1, 100 + READER),
+        }
         assert len(list(ledger.verdicts("gpt", revisions=True))) == 5
         account = next(account for account in ledger.bill() if account.name == "gpt")
         assert (account.output_count, account.usage.dollars) == (3, 0.75)
