@@ -242,7 +242,7 @@ def test_parts_that_do_not_belong_together_are_told(checkpoint, words, tmp_path)
     for config, sentence in (
         ('{"hidden_size": 768}', "hidden_size is 768, but 64"),
         ("{", "not JSON"),
-        ("[]", "by name"),
+        ("[]", "not a configuration object"),
     ):
         (tmp_path / "med_config.json").write_text(config)
         with pytest.raises(InputError, match=sentence):
