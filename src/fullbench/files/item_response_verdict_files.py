@@ -26,7 +26,6 @@ Lists and mappings are JSON if the file has only text cells. Any other column of
 from __future__ import annotations
 
 import os
-import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -53,9 +52,10 @@ from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, PILOT, USUAL, Circumstances, ReplyReading, Verdict
-from fullbench.errors import DataWarning, InputError
+from fullbench.errors import InputError
 from fullbench.files.annotation_tools import read_labels
 from fullbench.files.items_from_picture_folder import items_in
+from fullbench.files.missing_answer_texts import Blanks
 from fullbench.files.name_suggestions_and_lookalikes import closest_name, warn_of_twins
 from fullbench.files.picture_access_policy import is_missing_picture, read_media_of
 from fullbench.files.released_rubric_rows import convert_rubric_row
@@ -596,25 +596,3 @@ def _media_path(path: Path, media: Media) -> str:
                 file.writelines(media.pieces())
         source = copy
     return os.path.relpath(source.resolve(), path.parent.resolve())
-
-
-@dataclass
-class Blanks:
-    """Count of responses whose rows have no text: null, NaN or an empty cell."""
-
-    count: int = 0
-    first: str = ""
-
-    def add(self, place: Path, line: int, response: tuple[str, str]) -> None:
-        """Count the response of a row."""
-        self.first = self.first or f"the first at {place}:{line}, {response[1]!r} on item {response[0]!r}"
-        self.count += 1
-
-    def warn(self, place: Path, total: int) -> None:
-        """Warn if any responses had no text."""
-        if self.count:
-            sentence = (
-                f"{place}: {self.count:,} of {total:,} responses have no text (null, NaN or an empty cell), "
-                f"{self.first}. They are judged as empty answers. Remove rows that are not answers."
-            )
-            warnings.warn(sentence, DataWarning, stacklevel=2)

@@ -23,7 +23,6 @@ from fullbench.files.existing_scores import ExistingVerdicts, existing_verdicts
 from fullbench.files.item_response_verdict_files import (
     RESPONSE,
     RESPONSE_FALLBACKS,
-    Blanks,
     item_fields,
     item_of,
     read_items,
@@ -32,6 +31,7 @@ from fullbench.files.item_response_verdict_files import (
     response_of,
     verdicts_in,
 )
+from fullbench.files.missing_answer_texts import Blanks
 from fullbench.files.name_suggestions_and_lookalikes import warn_of_twins
 from fullbench.files.row_fields import Fields
 from fullbench.picture_flattening_and_orientation import encode_image

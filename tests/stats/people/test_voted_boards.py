@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fullbench.analysis.people.corrected_leaderboards import select_rated_matches
 from fullbench.analysis.people.paired_verdicts_and_votes import Votes
+from fullbench.analysis.people.rated_matches import select_rated_matches
 from fullbench.analysis.people.voted_rows_check import check_voted_rows
 from fullbench.stats.people.prediction_powered import corrected_mean
 from fullbench.stats.people.voted_versus_unvoted_row_test import differing_variables, stratified_chances

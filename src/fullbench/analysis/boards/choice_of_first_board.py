@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from fullbench.analysis.people.corrected_leaderboards import LEAST_VOTES, TOGETHER, select_rated_matches
+from fullbench.analysis.people.corrected_leaderboards import TOGETHER
 from fullbench.analysis.people.joined_votes import join_column_votes
 from fullbench.analysis.people.paired_verdicts_and_votes import (
     drop_visible_votes,
@@ -17,6 +17,7 @@ from fullbench.analysis.people.paired_verdicts_and_votes import (
     paired_outcomes,
     verdict_outcomes,
 )
+from fullbench.analysis.people.rated_matches import LEAST_VOTES, select_rated_matches
 from fullbench.columns.verdict_columns import Columns, Family
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import ADJUDICATION, PEOPLE

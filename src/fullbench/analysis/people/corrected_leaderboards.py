@@ -32,6 +32,7 @@ from fullbench.analysis.people.paired_verdicts_and_votes import (
     Votes,
     family_verdicts,
 )
+from fullbench.analysis.people.rated_matches import LEAST_VOTES, select_rated_matches
 from fullbench.analysis.people.voted_rows_check import (
     CaseFacts,
     VotedRowsCheck,
@@ -61,7 +62,6 @@ from fullbench.stats.people.prediction_powered import (
 from fullbench.stats.ratings.corrected_ratings import CorrectedRatings, corrected_ratings
 from fullbench.stats.ratings.judge_scale_and_bias_against_people import ScaleComparison
 from fullbench.stats.ratings.match_counts import MatchCounts
-from fullbench.stats.ratings.match_graph import strong_components, weak_components
 from fullbench.stats.ratings.rank_ranges import (
     Rank,
     Ranks,
@@ -73,8 +73,6 @@ from fullbench.stats.ratings.ratings_of_undefeated_and_unconnected_contestants i
 
 RATING, MATCHES_WON = "rating", "matches won"
 TOGETHER = Note("corrected.together")
-LEAST_VOTES = 10
-"""Votes that a contestant needs for corrected numbers: with fewer, intervals are too narrow."""
 _POINTS = 400 / np.log(10)
 """Points of one unit of log strength."""
 _ROUNDING = 1e-6
@@ -429,41 +427,6 @@ def _ratings_alone(rows: KeyedValues, places: Mapping[int, int]) -> CompleteRati
 
 def _estimate_of(ratings: CompleteRatings, place: int, default: Estimate) -> Estimate:
     return ratings.estimates[place] or default
-
-
-def select_rated_matches(votes: Votes) -> tuple[npt.NDArray[np.bool_], set[int]]:
-    """Return a mask of the pairs whose votes bound all ratings, and the codes of one-sided contestants.
-
-    A contestant needs enough votes on pairs with the others. If it won or lost all of them, no finite rating fits, and
-    one that a prior keeps finite misses the truth in a third of simulations, for all contestants of the board.
-    """
-    is_rated = np.ones(len(votes), dtype=np.bool_)
-    one_sided: set[int] = set()
-    # Leaving out one contestant takes votes from the others, hence the loop.
-    while is_rated.any():
-        rated_votes = votes.where(is_rated)
-        left_out = {code for code, n in rated_votes.votes_by_contestant().items() if n < LEAST_VOTES}
-        if not left_out:
-            left_out = _one_sided_contestants(rated_votes)
-            one_sided |= left_out
-        if not left_out:
-            break
-        is_rated &= ~np.isin(votes.sides[0], list(left_out)) & ~np.isin(votes.sides[1], list(left_out))
-    return is_rated, one_sided
-
-
-def _one_sided_contestants(votes: Votes) -> set[int]:
-    """Return those linked to the others by votes, but not by wins both ways; all of them if no group is largest."""
-    codes, where = np.unique(np.concatenate(votes.sides[:2]), return_inverse=True)
-    has_vote = ~np.isnan(votes.vote)
-    first, second = where[: len(votes)][has_vote], where[len(votes) :][has_vote]
-    wins = np.zeros((len(codes), len(codes)))
-    np.add.at(wins, (first, second), votes.vote[has_vote])
-    np.add.at(wins, (second, first), 1 - votes.vote[has_vote])
-    linked = set(weak_components(wins)[0])
-    groups = [group for group in strong_components(wins) if linked.issuperset(group)]
-    has_core = len(groups[0]) > 1 and (len(groups) == 1 or len(groups[1]) < len(groups[0]))
-    return set(codes[sorted(linked.difference(groups[0] if has_core else []))].tolist())
 
 
 def _ranks_and_votes_to_decide(
