@@ -158,7 +158,7 @@ def _print_cards(
     comparison_tables = [audit_board(findings), side_by_side_table(findings)] if len(findings) > 1 else []
     if as_json:
         _print_json(judge_cards)
-    elif out is None:
+    elif out is None or comparison_tables:
         for judge_card, board in zip(judge_cards, boards, strict=True):
             # The board's row of this judge has its main numbers. Several judges are compared on one board instead.
             if comparison_tables:
