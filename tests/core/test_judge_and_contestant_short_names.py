@@ -1,9 +1,11 @@
 """Short names of judges and contestants are distinct, do not depend on order, and say what differs."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fullbench.core.judge_and_contestant_short_names import short_names
+from fullbench.models.model_settings import Sampling
 from fullbench.studies.judge_contestant_and_benchmark_specs import contestant_from_spec, judge_from_spec
 
 SERVER_A, SERVER_B = "http://127.0.0.1:31877/v1", "http://127.0.0.1:31878/v1"
@@ -108,3 +110,18 @@ def test_names_are_distinct_and_do_not_depend_on_order(data):
     assert all(names[name] == shown for name, shown in chosen.items())
     shuffled = [dict(data.draw(st.permutations(list(each.items())))) for each in (judges, contestants, chosen)]
     assert short_names(*shuffled) == names
+
+
+@pytest.mark.parametrize(
+    ("settings", "shown"),
+    [
+        ({"video": "native"}, "video native"), ({"frames": 8}, "frames 8"), ({"fps": 0.5}, "fps 0.5"),
+        ({"pages": 3}, "pages 3"), ({"start": 1.5, "end": 4.0}, "start 1.5, end 4"), ({"sound": False}, "no-sound"),
+        ({"effort": "high"}, "effort high"), ({"seed": 4}, "seed 4"), ({"pixels": 512}, "pixels 512"),
+    ],
+)  # fmt: skip
+def test_each_setting_of_a_model_is_an_option_and_no_part_of_its_short_name(settings, shown):
+    plain, other = "judge@127.0.0.1:8000/v1+direct#1f3a9c20", Sampling(**settings).tail
+    with_settings = f"judge@127.0.0.1:8000/v1{other}+direct#2f3a9c20"
+    assert short_names({with_settings: None}) == {with_settings: "judge"}
+    assert short_names({plain: None, with_settings: None}) == {plain: "judge", with_settings: f"judge ({shown})"}

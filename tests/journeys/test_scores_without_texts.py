@@ -10,6 +10,7 @@ from statistics import fmean
 import pytest
 from scipy.stats import pearsonr
 
+from fullbench import Ledger
 from tests.support.commands import call
 
 
@@ -53,6 +54,15 @@ def test_a_chart_is_written_and_no_ledger_is_left(scores):
     assert Path("charts/agreement-scores.svg").read_text(encoding="utf-8").startswith("<svg")
     assert "m1 leads" in Path("page.html").read_text(encoding="utf-8")
     assert not list(Path().glob("*.ledger*"))
+
+
+def test_a_ledger_in_the_folder_is_not_mixed_in_unless_it_is_named(scores):
+    with Ledger("fullbench.ledger"):
+        pass
+    code, done = call("report", "--verdicts", "judge.csv", "--labels", "people.csv", "--json")
+    assert code == 0, done.stderr
+    assert "fullbench.ledger in this folder is not in this report" in done.output
+    assert "40 items and 120 responses are known by name only" in done.output
 
 
 def test_with_a_ledger_the_verdicts_still_join_it(scores):

@@ -245,12 +245,15 @@ def _refuse_benchmark_options(vote_rule: str, strong: float) -> None:
 def _source(
     context: typer.Context, store: LedgerOptions, files: Study
 ) -> AbstractContextManager[tuple[Ledger, list[Verdict]]]:
-    """Return the ledger, or a temporary one if there is none and the files have verdicts."""
+    """Return the ledger, or a temporary one if the files have verdicts and no ledger was named."""
     if files.items is not None and was_given(context, "ledger"):
         raise InputError("--items and --ledger exclude each other. `fullbench judge --verdicts` stores the files.")
-    has_ledger = was_given(context, "ledger") or "://" in store.path or Path(store.path).exists()
     has_texts = files.items is not None or files.responses is not None
-    return _open_source(store, files) if has_ledger or has_texts or not files.verdict_files else _verdicts_alone(files)
+    if has_texts or not files.verdict_files or was_given(context, "ledger") or "://" in store.path:
+        return _open_source(store, files)
+    if Path(store.path).exists():
+        print_message(f"{store.path} in this folder is not in this report. Add --ledger {store.path} to report both.")
+    return _verdicts_alone(files)
 
 
 @contextmanager

@@ -29,8 +29,9 @@ _SERVER = re.compile(
     re.IGNORECASE,
 )
 _MODEL_OPTION = re.compile(
-    r"\+(?:(?P<key>t|p|max|seed|px)(?P<number>-?\d[-+.\de]*)|(?P<opaque>sys|extra)-(?P<hex>[0-9a-f]{8})"
-    r"|effort-(?P<effort>\w+)|(?P<word>responses|images|edits|asked))$"
+    r"\+(?:(?P<key>t|p|max|seed|px|frames|fps|pages|start|end)(?P<number>-?\d[-+.\de]*)"
+    r"|(?P<opaque>sys|extra)-(?P<hex>[0-9a-f]{8})|(?P<named>effort|video)-(?P<value>\w+)"
+    r"|(?P<word>responses|images|edits|asked|sound|no-sound))$"
 )
 _OPTION_NAMES = {
     "t": "temperature", "p": "top_p", "max": "max_tokens", "px": "pixels", "sys": "system",
@@ -245,8 +246,8 @@ def _model_parts(name: str) -> NameParts:
             key = _OPTION_NAMES.get(match["opaque"], match["opaque"])
             further_options[key] = f"{key} {match['hex'][:4]}"
         else:
-            key = "effort" if match["effort"] else match["word"]
-            options[key] = f"effort {match['effort']}" if match["effort"] else match["word"]
+            key = match["named"] or match["word"].removeprefix("no-")
+            options[key] = f"{key} {match['value']}" if match["named"] else match["word"]
     server = _SERVER.search(name)
     base = name[: server.start()] if server else name
     return NameParts(
