@@ -38,7 +38,7 @@ def test_the_first_start_gives_a_link_and_ctrl_c_ends_it(tmp_path):
         (["--invite", "emperor"], "the role 'emperor' is not known"),
         (["--ledger", "nothing.ledger"], "There is no ledger 'nothing.ledger'"),
         (["--ledger", "broken.ledger"], "broken.ledger: "),
-        (["--database", "mysql://x"], "'mysql' is not known"),
+        (["--database", "mysql://x"], "unknown database 'mysql'"),
         (["--names", "names.toml"], "names.toml: 'a' and 'b' would both be shown as '甲'"),
     ],
 )

@@ -85,7 +85,7 @@ def test_a_file_that_is_no_model_is_told(tmp_path):
         judge_contestant_and_benchmark_specs.contestant_from_spec("gguf:nowhere.gguf")
     with pytest.raises(InputError, match="has no file"):
         judge_contestant_and_benchmark_specs.contestant_from_spec("gguf")
-    with pytest.raises(InputError, match="takes no name"):
+    with pytest.raises(InputError, match="is a single model without a name"):
         judge_contestant_and_benchmark_specs.contestant_from_spec("smollm2:1.7b")
 
 
