@@ -332,7 +332,7 @@ def test_a_successor_stands_on_the_old_scale_with_the_seam_in_view(tmp_path, mon
     boards = [one for one in shown if one["name"].startswith("leaderboard")]
     assert len(boards) == 2
     assert all(any("The judge changes here: new replaces old" in str(note) for note in one["notes"]) for one in boards)
-    for words, sentence in ((("old", "nobody"), "there is no judge 'nobody'"), (("old", "old"), "its own scale")):
+    for words, sentence in ((("old", "nobody"), "there is no judge 'nobody'"), (("old", "old"), "give two judges")):
         done = CliRunner().invoke(app, ["audit", "replace", *words, "--ledger", "board.ledger"])
         assert sentence in str(done.exception)
 

@@ -112,7 +112,7 @@ def test_a_simulation_is_the_same_again_and_its_people_are_the_same_for_any_size
         ({"images": 0}, "at least one picture"),
         ({"related": 2}, "from 0 to 1"),
         ({"colluders": 1}, "collude alone"),
-        ({"blind": 4, "lazy": 4}, "more cheats"),
+        ({"blind": 4, "lazy": 4}, "more colluders, lazy and blind models"),
     ],
 )
 def test_a_simulation_that_cannot_be_says_so(wrong, sentence):

@@ -211,8 +211,8 @@ def test_what_was_sent_is_rendered_again_only_where_its_digest_proves_it(tmp_pat
     assert "three &lt;b&gt;" in parts[known.name]
     (verdict,) = stepping.judge([case])
     assert parts[stepping.name].count("Call ") == len(verdict.exchanges) > 1
-    assert "cannot be rendered again" not in parts[stepping.name]
-    assert f"their digest is {next(iter(own.judge([case]))).prompt[:16]}" in parts[own.name]
+    assert "cannot be rebuilt from stored data" not in parts[stepping.name]
+    assert f"Its digest is {next(iter(own.judge([case]))).prompt[:16]}" in parts[own.name]
 
 
 OWN = """=== user
