@@ -245,6 +245,46 @@ def test_what_is_missing_is_one_sentence(cli, tmp_path, rows, words, sentence):
     assert not list(tmp_path.glob("*.ledger"))
 
 
+@pytest.mark.parametrize(
+    ("score", "sentence"),
+    [
+        ("viel", "scores.csv:5: 'score' must be a finite number; found 'viel'"),
+        ("", "scores.csv:5: 'score' is empty here: leave the row out"),
+    ],
+)
+def test_a_score_that_is_no_number_is_refused_as_such(cli, tmp_path, rows, score, sentence):
+    rows["scores"][3]["score"] = score
+    write_csv(tmp_path / "scores.csv", rows["scores"])
+    code, out, err = cli("report", *FILES)
+    assert (code, out, len(err.splitlines())) == (2, "", 1), err
+    assert sentence in err
+
+
+def test_rows_that_judge_again_are_counted_and_averaged_as_trials(cli, tmp_path, rows):
+    first = rows["scores"][0]
+    again = {**first, "score": 1 if first["score"] > 1 else 5}
+    rows["scores"] += [again, dict(rows["scores"][1])]
+    write_csv(tmp_path / "scores.csv", rows["scores"])
+    code, out, err = cli("report", *FILES, "--json")
+    assert code == 0, err
+    assert "scores.csv: 2 of 452 rows name the item, contestants and judge of an earlier row, 1 with another" in err
+    assert f"line 452: good on item 'q0', m1, {again['score']} after {first['score']}. All rows count" in err
+    board = tables_of(out)[f"leaderboard {first['annotator']}"]
+    assert cells(board, "mean") == pytest.approx(means(rows["scores"], "annotator", first["annotator"]))
+
+
+def test_contestants_of_people_and_judges_that_differ_are_named(cli, tmp_path, rows):
+    for row in rows["people"]:
+        row["model"] = row["model"].replace("m3", "千问")
+    write_csv(tmp_path / "people.csv", rows["people"])
+    code, out, err = cli("report", *FILES)
+    assert code == 0, err
+    assert "People voted on 千问, but the judges judged m3: these are not compared." in err
+    write_csv(tmp_path / "people.csv", [row for row in rows["people"] if row["model"] != "千问"])
+    code, out, err = cli("report", *FILES)
+    assert (code, "Only the judges judged m3: agreement is not measured there." in err) == (0, True), err
+
+
 def test_a_file_without_a_judge_has_the_judge_of_its_name_and_scales_differ_by_judge(cli, tmp_path, rows):
     marks = [{"item": r["question_id"], "contestant": r["model"], "rating": r["score"] * 20 - 3} for r in rows["scores"]
              if r["annotator"] == "good"]  # fmt: skip

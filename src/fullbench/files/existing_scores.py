@@ -19,6 +19,7 @@ from fullbench.errors import InputError
 from fullbench.files.annotation_tools.read_labels import label_rows
 from fullbench.files.item_response_verdict_files import VERDICT, VERDICT_FALLBACKS, verdicts_in
 from fullbench.files.row_fields import PAIR_COLUMNS
+from fullbench.number_agreement import agree_with_one
 
 Rows = Iterable[tuple[int, Mapping[str, Any]]]
 SCALES = ((0, 1), (1, 5), (0, 5), (1, 10), (0, 10), (0, 100))
@@ -79,9 +80,12 @@ def existing_verdicts(
         all_rows += [(row, PEOPLE) for _, row in label_rows_by_line]
         existing.messages += _add_scales(all_rows)
     for path, rows in tables:
-        existing.verdicts += verdicts_in(rows, path, judge=path.stem, ballot=ballot)
+        verdicts = list(verdicts_in(rows, path, judge=path.stem, ballot=ballot))
+        existing.messages += _repetition_messages(path, rows, verdicts)
+        existing.verdicts += verdicts
     if label_source is not None:
         existing.labels += verdicts_in(label_rows_by_line, label_source[0], ballot=ballot)
+        existing.messages += _one_sided_contestant_messages(existing)
     return existing
 
 
@@ -101,6 +105,55 @@ def _refuse_missing_columns(path: Path, rows: Sequence[tuple[int, Mapping[str, A
             "and judge (annotator, rater).",
             path=path,
         )
+
+
+def _repetition_messages(
+    path: Path, rows: Sequence[tuple[int, Mapping[str, Any]]], verdicts: Sequence[Verdict]
+) -> Iterator[str]:
+    """Yield the message on rows that judge a case again without a trial number; `verdicts` are those of the rows."""
+    first_verdicts: dict[tuple[str, str], Verdict] = {}
+    repeats: list[tuple[int, Verdict, Verdict]] = []
+    for (line, row), verdict in zip(rows, verdicts, strict=True):
+        first = first_verdicts.setdefault((verdict.judge, verdict.case), verdict)
+        if first is not verdict and verdict.trial and row.get("trial") is None:
+            repeats.append((line, first, verdict))
+    if not repeats:
+        return
+    changes = [repeat for repeat in repeats if repeat[1].marks != repeat[2].marks]
+    line, first, verdict = (changes or repeats)[0]
+    counts = agree_with_one(f"{len(repeats):,} of {len(rows):,} rows name the item, contestants and judge")
+    old, new = ("no score" if each.marks is None else _marks_text(each.marks) for each in (first, verdict))
+    yield (
+        f"{path}: {counts} of an earlier row, {len(changes):,} with another score. For example line {line}: "
+        f"{verdict.judge} on item {verdict.item!r}, {', '.join(verdict.contestants)}, {new} after {old}. All rows "
+        "count, as repeated trials. If that is not meant, keep one of each."
+    )
+
+
+def _marks_text(marks: Sequence[float]) -> str:
+    return "/".join(f"{mark:g}" for mark in marks)
+
+
+def _one_sided_contestant_messages(existing: ExistingVerdicts) -> Iterator[str]:
+    """Yield the message on contestants that only people voted on, or only judges judged."""
+    voted, judged = (
+        {name.strip() for verdict in verdicts for name in verdict.contestants}
+        for verdicts in (existing.labels, existing.verdicts)
+    )
+    by_people, by_judges = sorted(voted - judged), sorted(judged - voted)
+    judges = "the judge" if len(existing.judges) == 1 else "the judges"
+    if by_people and by_judges:
+        yield (
+            f"People voted on {_names_text(by_people)}, but {judges} judged {_names_text(by_judges)}: these are not "
+            "compared. If they are the same contestants, use one name in both files."
+        )
+    elif voted and judged and (by_people or by_judges):
+        what = "Only people voted on" if by_people else f"Only {judges} judged"
+        yield f"{what} {_names_text(by_people or by_judges)}: agreement is not measured there."
+
+
+def _names_text(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
 
 
 def _rename_column(rows: Sequence[tuple[int, dict[str, Any]]], old: str, new: str) -> None:
@@ -140,8 +193,10 @@ def _add_scales(rows: Sequence[tuple[dict[str, Any], str]]) -> Iterator[str]:
             )
     for row, judge in unscaled:
         place = (row.get("criterion") or "overall", row.get("judge") or judge)
-        if place in specs and _scores_of(row):
+        if _scores_of(row):
             row["ballot"] = specs[place]
+        elif not any(row.get(name) for name in ("winner", *VERDICT_FALLBACKS["winner"], "fault")):
+            row["ballot"] = specs.get(place, "number")  # so that the score is refused, not a missing ballot
 
 
 def _scores_of(row: Mapping[str, Any]) -> list[float]:
