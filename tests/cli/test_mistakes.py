@@ -122,7 +122,7 @@ MISTAKES: list[tuple[tuple[str, ...], str]] = [
     (items("both.jsonl"), "mean the same; keep one"),
     (items("turns.jsonl"), "'turns' must be a list"),
     (items("role.jsonl"), "system, user, assistant"),
-    (items("gone.jsonl"), "cannot be read"),
+    (items("gone.jsonl"), ", the folder of the data file. Correct the path, or continue without it with --without-pic"),
     (items("web.jsonl"), "is a web address"),
     (items("outside.jsonl"), "--pictures-from"),
     (items("text.jsonl"), "is not a picture we know"),

@@ -281,7 +281,7 @@ def test_contestants_of_people_and_judges_that_differ_are_named(cli, tmp_path, r
     assert code == 0, err
     assert "People voted on 千问, but the judges judged m3: these are not compared." in err
     write_csv(tmp_path / "people.csv", [row for row in rows["people"] if row["model"] != "千问"])
-    code, out, err = cli("report", *FILES)
+    code, _out, err = cli("report", *FILES)
     assert (code, "Only the judges judged m3: agreement is not measured there." in err) == (0, True), err
 
 

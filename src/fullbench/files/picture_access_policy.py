@@ -83,7 +83,7 @@ def read_picture(
     if is_written_out(name):
         data = _written_out(name, path, line)
         return Picture.from_any_bytes(data, data) if is_answer else Picture.from_bytes(data, path=path, line=line)
-    file = find_allowed_file(folder, name, path=path, line=line)
+    file = find_allowed_file(folder, name, path=path, line=line, is_answer=is_answer)
     return (Picture.read_any_file if is_answer else Picture.read)(file, path=path, line=line)
 
 
@@ -106,14 +106,21 @@ def read_media_of(
         if is_answer and kind:
             return any_media_from_bytes(data, kind)
         return media_from_bytes(data, kind, path=path, line=line)
-    file = find_allowed_file(folder, name, NOUNS[kind] if kind else "file", path=path, line=line)
+    noun = NOUNS[kind] if kind else "file"
+    file = find_allowed_file(folder, name, noun, path=path, line=line, is_answer=is_answer)
     if is_answer and kind:
         return read_any_media(file, kind, path=path, line=line)
     return read_media(file, kind, path=path, line=line)
 
 
 def find_allowed_file(
-    folder: Path, name: str, noun: str = "picture", *, path: Path | None = None, line: int | None = None
+    folder: Path,
+    name: str,
+    noun: str = "picture",
+    *,
+    path: Path | None = None,
+    line: int | None = None,
+    is_answer: bool = False,
 ) -> Path:
     """Return the file that a data file in `folder` refers to, or refuse it if it may not be read."""
     if (plain := _plainly_below(folder, name)) is not None:
@@ -128,7 +135,16 @@ def find_allowed_file(
     else:
         file = copy or named_file
         check_place(folder, file, noun, path=path, line=line)
+        if not os.path.lexists(file):
+            raise InputError(_missing_file_text(folder, name, noun, is_answer=is_answer), path=path, line=line)
     return file
+
+
+def _missing_file_text(folder: Path, name: str, noun: str, *, is_answer: bool) -> str:
+    """Return where a missing file was searched, and what to do. A response is never judged without its file."""
+    place = "" if Path(name).is_absolute() else f" in {str(folder.absolute())!r}, the folder of the data file"
+    way_out = "" if is_answer else ", or continue without it with --without-pictures (without_pictures in a study file)"
+    return f"the {noun} {name!r} cannot be read: there is no such file{place}. Correct the path{way_out}"
 
 
 def data_uri(media: Media) -> str:
