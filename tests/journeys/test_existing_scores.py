@@ -277,7 +277,7 @@ def test_contestants_of_people_and_judges_that_differ_are_named(cli, tmp_path, r
     for row in rows["people"]:
         row["model"] = row["model"].replace("m3", "千问")
     write_csv(tmp_path / "people.csv", rows["people"])
-    code, out, err = cli("report", *FILES)
+    code, _out, err = cli("report", *FILES)
     assert code == 0, err
     assert "People voted on 千问, but the judges judged m3: these are not compared." in err
     write_csv(tmp_path / "people.csv", [row for row in rows["people"] if row["model"] != "千问"])
