@@ -73,12 +73,17 @@ assert set(_PLUGIN_NOUNS) == set(get_args(Kind))
 
 
 def did_you_mean(name: str, known_names: Iterable[str]) -> str:
-    """Return a question with the closest known name, to append to a message, or an empty string.
+    """Return a question with the closest known name, or one that begins alike, to append to a message, or "".
 
     >>> did_you_mean("opneai", ["openai", "ollama"]), did_you_mean("xyz", ["openai"])
     ("; did you mean 'openai'?", '')
+    >>> did_you_mean("mllm", ["mjbench", "mllm-as-a-judge"])
+    "; did you mean 'mllm-as-a-judge'?"
     """
-    near = get_close_matches(name, list(known_names), n=1)
+    known_names = list(known_names)
+    near = get_close_matches(name, known_names, n=1)
+    if not near and len(name) > 2:
+        near = [known_name for known_name in known_names if known_name.lower().startswith(name.lower())]
     return f"; did you mean {near[0]!r}?" if near else ""
 
 

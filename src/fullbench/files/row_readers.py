@@ -156,7 +156,7 @@ def _read_lines(path: Path) -> Iterator[tuple[int, str]]:
 def _read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in _read_lines(path):
         if line.strip():
-            yield number, _parse_row(path, number, partial(parse_json, line), _of_many_lines(line))
+            yield number, _parse_row(path, number, partial(parse_json, line.rstrip()), _of_many_lines(line))
 
 
 def _of_many_lines(line: str) -> str:
@@ -193,8 +193,11 @@ def _parse_row(path: Path, line: int, parse: Callable[[], Any], remedy: str = ""
     try:
         value = parse()
     except (ValueError, RecursionError) as error:
+        reason = str(error)
+        if isinstance(error, json.JSONDecodeError):  # its line counts from the row's beginning
+            reason, line = f"{error.msg} at column {error.colno}", line + error.lineno - 1
         raise InputError(
-            f"this is not valid JSON ({error}){remedy or json_remedy(error)}", path=path, line=line
+            f"this is not valid JSON ({reason}){remedy or json_remedy(error)}", path=path, line=line
         ) from error
     if not isinstance(value, dict):
         raise InputError(
