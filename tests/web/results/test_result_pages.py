@@ -13,11 +13,12 @@ from sqlalchemy import select
 from fullbench.core.model_call import Usage
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.campaigns import campaigns
-from fullbench.web.database import write_transaction
+from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results.boards import board_store
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater, catalogue_tables, panels_created_on_site
 from fullbench.web.results.site.page_urls import ServedPageUrls
 from fullbench.web.site_settings_and_worker_transfer import Settings
+from tests.support.annotation_pages import lines
 from tests.support.campaign_tasks import add_tasks
 from tests.web.campaigns.conftest import pair
 from tests.web.conftest import signed_in
@@ -123,6 +124,28 @@ def test_a_visitor_sees_results_only_where_they_are_public(shown, client):
 
 def some_case(viewer, query="ballot=choice%2Btie") -> str:
     return hrefs(viewer.get(f"/verdicts?{query}").text, "/cases/")[0]
+
+
+def test_the_form_of_a_campaign_says_how_many_verdicts_it_will_withhold(shown, organiser):
+    with read_transaction(shown.state.engine) as connection:
+        item = connection.execute(select(catalogue_tables.items.c.name)).scalars().first()
+    answers = [{"item": item, "contestant": name, "text": name} for name in "xy"]
+    files = {
+        "items": ("items.jsonl", lines([{"id": item, "question": "?"}])),
+        "responses": ("responses.jsonl", lines(answers)),
+    }
+    fields = {"csrf": organiser.token(), "kind": "pair", "source": "files", "votes": "1", "most": "1"}
+    before = organiser.post("/organise/new/sketch", data=fields, files=files).text
+    with write_transaction(shown.state.engine) as connection:
+        made = campaigns.create_campaign(connection, campaigns.CampaignPlan("now", "pair"))
+        add_tasks(connection, made, [pair(item)])
+    after = organiser.get(f"/organise/{made.id}").text
+    counts = [
+        re.search(r"(?:is open,|this campaign) (\d+) verdicts (?:on its items )?are withheld", page)
+        for page in (before, after)
+    ]
+    assert all(counts)
+    assert counts[0].group(1) == counts[1].group(1) != "0"
 
 
 def test_cases_that_people_judge_now_are_withheld(shown, viewer, annotator, organiser):

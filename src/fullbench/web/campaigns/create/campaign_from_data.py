@@ -104,6 +104,12 @@ class PlannedTasks:
     omitted_counts: OmittedCounts
     gain: dict[str, Any] | None = None
 
+    def all_contents(self) -> Iterator[Content]:
+        """Iterate over the tasks of all roles."""
+        yield from self.contents
+        for tasks in self.known_tasks.values():
+            yield from (content for content, _ in tasks)
+
 
 def plan_tasks(campaign: Campaign, material: Material, task_limit: int = TASK_LIMIT) -> PlannedTasks:
     """Return the tasks of a campaign, which need not be stored; raise `InputError` above `task_limit`.

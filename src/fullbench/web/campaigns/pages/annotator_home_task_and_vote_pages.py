@@ -143,11 +143,21 @@ def preview_page(
     )
 
 
-def preview_fragment(request: Request, campaign: Campaign, lease: Lease, forecast: EffortEstimate) -> HTMLResponse:
-    """Render a task of a campaign that is not created yet, with the effort estimate, as a page fragment."""
+def preview_fragment(
+    request: Request, campaign: Campaign, lease: Lease, forecast: EffortEstimate, withholds: int
+) -> HTMLResponse:
+    """Render a task of a campaign that is not created yet, as a page fragment.
+
+    Args:
+        request: Request of the form.
+        campaign: Campaign that the form describes.
+        lease: Its first task.
+        forecast: Estimated effort.
+        withholds: Number of verdicts that results will not show while the campaign is open.
+    """
     return render_template(
         request, "campaigns/_task_preview.html", **_task_values(request, campaign, lease), forecast=forecast,
-        task_limit=settings_of(request).task_limit,
+        withholds=withholds, task_limit=settings_of(request).task_limit,
         guidelines=render_guideline(campaign.guideline_text(language_of(request))),
     )  # fmt: skip
 

@@ -199,16 +199,19 @@ def preview_new_campaign(
         campaign = Campaign.from_plan(new_campaign_form.parse_plan(fields))
         with new_campaign_form.unpack_form_files(form, settings, user, is_preview=True) as files:
             material = new_campaign_form.parse_material(fields, files, ledger_of(request))
-            contents = campaign_from_data.plan_tasks(campaign, material, settings.task_limit).contents
+            planned = campaign_from_data.plan_tasks(campaign, material, settings.task_limit)
+            contents = planned.contents
             first = contents[0]
             campaign.kind.check(campaign.rules, first)
             with write_transaction(engine_of(request)) as connection:
                 campaign_from_data.store_pictures(connection, settings, user, first.media, material.checked_pictures)
+                judged = {content.item.id for content in planned.all_contents()}
+                withholds = publication_check.count_verdicts_to_withhold(connection, judged)
     except UserError as error:
         return render_template(request, "campaigns/_problem.html", problem=error_sentence(error))
     lease = Lease("preview", "", 0, "work", first, tuple(range(len(first.responses))))
     return annotator_home_task_and_vote_pages.preview_fragment(
-        request, campaign, lease, effort_estimate.estimate_effort(campaign, len(contents), contents)
+        request, campaign, lease, effort_estimate.estimate_effort(campaign, len(contents), contents), withholds
     )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import Connection, Select, func, or_, select
 
 from fullbench.core.item import SENSITIVE
 from fullbench.core.item import WITHHELD as UNPUBLISHED
@@ -20,6 +21,8 @@ from fullbench.web.site_settings_and_worker_transfer import Settings
 _ADDRESS = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]+")
 PERSON = "human:"
 """Beginning of the names of contestants that are people."""
+VALUES_PER_QUERY = 5000
+"""Below the limit of parameters of SQLite and PostgreSQL."""
 
 
 @dataclass(frozen=True)
@@ -57,17 +60,38 @@ class PublicationCheck:
 
 def campaigns_withholding_results(connection: Connection) -> list[WithholdingCampaign]:
     """Return the open campaigns because of which results are withheld, those with the most verdicts first."""
-    i, c, v = catalogue_tables.items.c, catalogue_tables.cases.c, catalogue_tables.verdicts.c
+    v = catalogue_tables.verdicts.c
     by_campaign: dict[tuple[str, str], int] = {}
     open_campaigns = connection.execute(select(studies.c.id, studies.c.name).where(studies.c.state == "open")).all()
     for id_, name in open_campaigns:
         judged = select(campaign_items.c.item).where(campaign_items.c.study == id_)
-        items = select(i.id).where(or_(i.name.in_(judged), i.id.in_(select(c.item_id).where(c.key.in_(judged)))))
-        count = connection.execute(select(func.count()).where(v.item_id.in_(items))).scalar_one()
+        count = connection.execute(select(func.count()).where(v.item_id.in_(_judged_items(judged)))).scalar_one()
         if count:
             by_campaign[id_, name] = int(count)
     campaigns = [WithholdingCampaign(id_, name, count) for (id_, name), count in by_campaign.items()]
     return sorted(campaigns, key=lambda campaign: (-campaign.verdicts, campaign.name))
+
+
+def count_verdicts_to_withhold(connection: Connection, judged: Collection[str]) -> int:
+    """Count the verdicts that an open campaign withholds if it judges these items, or cases by their keys."""
+    v, names = catalogue_tables.verdicts.c, sorted(judged)
+    # Collected first: cases in two queries may be on one item.
+    items = sorted({
+        int(item)
+        for start in range(0, len(names), VALUES_PER_QUERY)
+        for item in connection.execute(_judged_items(names[start : start + VALUES_PER_QUERY])).scalars()
+    })  # fmt: skip
+    return sum(
+        connection.execute(
+            select(func.count()).where(v.item_id.in_(items[start : start + VALUES_PER_QUERY]))
+        ).scalar_one()
+        for start in range(0, len(items), VALUES_PER_QUERY)
+    )
+
+
+def _judged_items(judged: Select[tuple[str]] | Sequence[str]) -> Select[Any]:
+    i, c = catalogue_tables.items.c, catalogue_tables.cases.c
+    return select(i.id).where(or_(i.name.in_(judged), i.id.in_(select(c.item_id).where(c.key.in_(judged)))))
 
 
 def check_publication(connection: Connection, settings: Settings, campaign_id: str) -> PublicationCheck:
