@@ -26,6 +26,27 @@ def first_link(live) -> str:
     return re.search(r"/join/[\w-]+", (live.settings.data / "log").read_text())[0]
 
 
+@pytest.mark.parametrize("has_clipboard", [True, False])
+def test_a_link_is_copied_or_at_least_selected(browser, live, has_clipboard):
+    context = browser.new_context(base_url=live.url)
+    if has_clipboard:
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+    else:  # as on a site without HTTPS, and in a browser that refuses the old way too
+        context.add_init_script(
+            "Object.defineProperty(navigator, 'clipboard', { value: undefined }); document.execCommand = () => false;"
+        )
+    context.add_cookies([live.cookie("Olga", "organiser")])
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.goto("/people")
+    follow(page, page.get_by_role("button", name="Make a link"))
+    page.get_by_role("button", name="Copy").click()
+    page.get_by_role("button", name="Copied" if has_clipboard else "Selected: press Ctrl+C").wait_for()
+    text = "navigator.clipboard.readText()" if has_clipboard else "getSelection().toString()"
+    assert page.evaluate(text) == page.locator("#link").inner_text()
+    context.close()
+
+
 def test_from_the_first_start_to_a_second_person(browser, live, tab, axe):
     tab.goto(first_link(live))
     assert axe(tab) == []

@@ -72,7 +72,8 @@ from fullbench.web.words import Language, translate_sentence
 MARKER = "fullbench-site.json"
 STATIC = (
     *SHARED_FILES,
-    *("app.css", "results.css", "color_scheme.js", "results.js", "media_players.js", "static_copy.js", "icon.svg"),
+    *("app.css", "results.css", "color_scheme.js", "copy_button.js", "results.js", "media_players.js"),
+    *("static_copy.js", "icon.svg"),
 )
 COPIED_SUFFIXES = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp", "image/gif": "gif"}
 # A static copy has no original pictures on demand: this is the size that the zoom shows.
