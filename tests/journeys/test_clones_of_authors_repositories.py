@@ -91,7 +91,7 @@ def test_the_judges_of_a_clone_are_compared_with_its_labels(mllm_clone, tmp_path
     root, files = mllm_clone
     out = tmp_path / "cells.json"
     told = cli("reproduce", "mllm-as-a-judge", "--data", root / inner, "--out", out)
-    assert "the file is not here" in told.output
+    assert "the file is missing" in told.output
     made = {cell["id"]: cell for cell in json.loads(out.read_text(encoding="utf-8"))["cells"]}
     scores = files["Benchmark/score"]
     given = {row["score_id"]: int(row["result"]["judge"]) for row in files["raw_data/step3/Score/Gemini"]}

@@ -183,7 +183,7 @@ def test_items_bring_rubrics_of_their_own_and_a_line_that_is_missing_leaves_that
         ("weight = 2", "weight = 0", "give it points above 0, or below 0 if it describes a flaw"),
         ("weight = 2", 'weight = "two"', "the weight of a criterion is a number"),
         ('"score:1-5"', '"choice"', "is marked on a scale for each response alone"),
-        ('name = "count"', 'name = "颜色"', "names the criterion '颜色' twice"),
+        ('name = "count"', 'name = "颜色"', "has the criterion '颜色' twice"),
         (
             'asks = "It reads well."',
             'ask = "It reads well."',
