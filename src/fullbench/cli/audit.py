@@ -156,6 +156,7 @@ def _print_cards(
     card = judge_cards[0]
     boards = [[audit_board([of_judge])] for of_judge in findings] or [[] for _ in judge_cards]
     comparison_tables = [audit_board(findings), side_by_side_table(findings)] if len(findings) > 1 else []
+    all_tables = [*comparison_tables, *(table for each in judge_cards for table in _tables_with_judge(each))]
     if as_json:
         _print_json(judge_cards)
     elif out is None or comparison_tables:
@@ -166,24 +167,27 @@ def _print_cards(
             else:
                 view.print_card(replace(judge_card, sections={"": [*board, *judge_card.tables]}))
         if comparison_tables:
-            all_tables = [*comparison_tables, *(table for each in judge_cards for table in each.tables)]
             view.print_report(all_tables, as_json=False, sentences=[])
     if out is None:
         return
     if out.suffix.lower() == ".svg":
         write_file(out, render_badge(findings[0]))
     elif len(judge_cards) > 1:
-        print_tables(
-            [*comparison_tables, *(table for judge_card in judge_cards for table in judge_card.tables)],
-            as_json=False,
-            out=out,
-        )
+        print_tables(all_tables, as_json=False, out=out)
         return
     else:
         cards.write_card(card, out, select_exhibits(findings[0]) if findings else None)
     if not as_json:
         print_line(f"{card.judge}\n{card.lead}")
     print_message(f"Written: {out}")
+
+
+def _tables_with_judge(card: Card) -> list[Table]:
+    """Return a card's tables with the judge in their titles, to tell them from those of other judges."""
+    from fullbench.core.translatable_note import Note
+
+    judge = card.names.get(card.judge, card.judge)
+    return [replace(table, title=Note("title.source", title=table.title, source=judge)) for table in card.tables]
 
 
 def _load_own_cases(
