@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
+from fullbench.analysis.item_clustered_means_and_shares import Gaps
 from fullbench.analysis.standard_verdict_tables import verdict_tables
 from fullbench.core.built_in_table_columns import data_column, table_columns
 from fullbench.core.estimate import Estimate
@@ -18,6 +19,7 @@ from fullbench.reports.names_shortened_for_narrow_tables import shorten_names
 from fullbench.reports.one_screen_result_summary import Selection, render_first_screen, select_tables
 from fullbench.reports.table_cell_bars_and_sort_values import laid_column
 from fullbench.reports.tables_as_terminal_text import render_texts
+from fullbench.stats.agreement.two_raters import pearson_correlation
 from tests.analysis.summary.made_ledgers import Made, MadeJudge
 
 SMALL = verdict_tables(Made({"sharp": MadeJudge(0.1), "odd": MadeJudge(2.0)}, items=32, voted=32).record())
@@ -60,6 +62,16 @@ def test_rows_of_every_criterion_are_shown_and_the_rest_is_counted() -> None:
     text = render_first_screen([table, *SMALL[1:]])
     assert all(f"\nc{number}" in text for number in range(3))
     assert "+48 more rows: --table 'summary contestants'" in text
+
+
+def test_the_reason_for_an_empty_cell_is_below_its_table() -> None:
+    gaps = Gaps()
+    columns = table_columns("contestant", "rating")
+    cell = gaps.cell("ann", lambda: pearson_correlation([1, 1, 1], [1, 2, 3]))
+    text = render_first_screen([Table("short", "Short", columns, [["ann", cell], ["bob", 1.0]], gaps.notes)])
+    assert "- for ann: a correlation needs two columns that vary" in text
+    full = Table("short", "Short", columns, [["ann", 2.0], ["bob", 1.0]], gaps.notes)
+    assert "for ann" not in render_first_screen([full])
 
 
 def test_columns_are_dropped_before_a_name_is_cut() -> None:

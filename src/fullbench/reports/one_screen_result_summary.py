@@ -13,6 +13,7 @@ from difflib import get_close_matches
 
 from rich.cells import cell_len, set_cell_size
 
+from fullbench.analysis.item_clustered_means_and_shares import EMPTY
 from fullbench.analysis.summary.study_summary import CONTESTANTS, JUDGES, sentences_of, split_first_tables
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Column, Table
@@ -44,6 +45,10 @@ _CAPTION_NOTES = (
 )  # fmt: skip
 """Notes of the first tables that explain its columns; they come above the table, the most important first."""
 _MOST_CAPTION_LINES = 2
+_GAP_NOTES = frozenset({"gaps.empty", "judging.undefined"})
+"""Notes that say why a cell is empty."""
+_MOST_GAP_LINES = 3
+"""Lines below a table that say why cells are empty."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +148,7 @@ def render_first_screen(
     lines = _sentence_lines(sentences, width, height - len(footer) - sum(part.fixed_lines + 1 for part in parts))
     free = height - len(lines) - len(footer) - sum(part.fixed_lines for part in parts)
     if sum(min(len(part.rows), most_rows) for part in parts) > free:  # rows matter more than explanations
-        parts = [replace(part, caption=part.short_caption) for part in parts]
+        parts = [replace(part, caption=part.short_caption, gap_reasons=()) for part in parts]
         free = height - len(lines) - len(footer) - sum(part.fixed_lines for part in parts)
     for part, rows in zip(parts, _share_rows([min(len(part.rows), most_rows) for part in parts], free), strict=True):
         lines += ["", *part.lines(rows)]
@@ -240,6 +245,8 @@ class _ShortTable:
     width: int
     scopes: Sequence[tuple[Cell, ...]]
     """Study and criterion of each row, as far as the table has them."""
+    gap_reasons: Sequence[str]
+    """Lines on why cells are empty."""
 
     @classmethod
     def from_table(cls, table: Table, width: int) -> _ShortTable:
@@ -279,12 +286,13 @@ class _ShortTable:
             len(left_out_judges) + sum(_more_judges(note) for note in table.notes),
             width,
             _scopes_of_rows(table),
+            _gap_lines(table, width) if any(None in row for row in table.rows) else (),
         )
 
     @property
     def fixed_lines(self) -> int:
         """Lines besides the rows: a blank line, caption, heads, rule, and what was left out."""
-        return 4 + len(self.caption) + any(top for top, _ in self.heads)
+        return 4 + len(self.caption) + len(self.gap_reasons) + any(top for top, _ in self.heads)
 
     def lines(self, most_rows: int) -> list[str]:
         """Return title, heads, a rule, the first rows, and a line that counts what is not shown."""
@@ -301,7 +309,7 @@ class _ShortTable:
         if left_out:
             line = f"{', '.join(left_out)}: {' or '.join(ways)}"
             lines.append(line if cell_len(line) <= self.width else f"{', '.join(left_out)}: --all")
-        return lines
+        return [*lines, *self.gap_reasons]
 
     def _first_rows(self, most: int) -> list[int]:
         """Return the rows to show: the first of every study and criterion, then the second ones, and so on."""
@@ -411,6 +419,19 @@ def _caption_lines(table: Table, width: int, most: int) -> list[str]:
     for name in _CAPTION_NOTES:
         if name in notes and len(wrapped := _wrap(f"{text} {notes[name]}", width)) <= most:
             text, lines = f"{text} {notes[name]}", wrapped
+    return lines
+
+
+def _gap_lines(table: Table, width: int) -> list[str]:
+    """Return the reasons for empty cells, as many as fit in whole on a few lines, and how many there are more."""
+    reasons = [note for note in table.notes if isinstance(note, Note) and note.id in _GAP_NOTES]
+    lines: list[str] = []
+    for place, reason in enumerate(reasons):
+        wrapped = _wrap(reason, width)
+        if len(lines) + len(wrapped) > _MOST_GAP_LINES and place:
+            more = len(reasons) - place
+            return [*lines, f"+{more} more reason{'s' * (more > 1)} for {EMPTY}: --table {_quoted(table.name)}"]
+        lines += wrapped
     return lines
 
 

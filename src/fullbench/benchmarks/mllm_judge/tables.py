@@ -109,6 +109,7 @@ def main_table(agreement: Sequence[Table], trials: int = 1) -> Table:
     values: dict[tuple[str, ...], dict[str, Cell]] = {}
     averages: dict[tuple[str, ...], Cell] = {}
     datasets: dict[str, None] = {}
+    notes = [Note("mllm-judge.trials", n=trials)] if trials > 1 else []
     for kind, metrics in _MAIN_METRICS.items():
         for metric in metrics:
             comparisons = (
@@ -119,6 +120,8 @@ def main_table(agreement: Sequence[Table], trials: int = 1) -> Table:
             table = next(comparisons, None)
             if table is None:
                 continue
+            undefined = [note for note in table.notes if isinstance(note, Note) and note.id == "judging.undefined"]
+            notes += [note for note in undefined if str(note.values["figure"]) == metric]
             names = baselines_last(list(dict.fromkeys(map(str, table.column("judge")))))
             values |= {(f"{kind}, {metric}", name): {} for name in names}
             cells = zip(table.column("judge"), table.column(DATASET), table.column(metric), strict=True)
@@ -133,7 +136,6 @@ def main_table(agreement: Sequence[Table], trials: int = 1) -> Table:
     columns = table_columns("verdict", "judge", "mean", *map(data_column, sorted(datasets)))
     title = Note("mllm-judge.title.table-2")
     source = paper_source("MLLM-as-a-Judge", "mean")
-    notes = [Note("mllm-judge.trials", n=trials)] if trials > 1 else []
     return Table("table 2", title, columns, spread_rows(values, sorted(datasets), averages), notes, source)
 
 
