@@ -132,6 +132,31 @@ def test_one_key_is_a_vote_and_u_takes_it_back(desk):
     until(lambda: len(desk.cast()) == 3)
 
 
+def test_a_quick_choice_needs_no_button_and_nothing_below_the_head_moves(desk):
+    """1366x768: keys in order, one Undo, and the task stays where it is when pace and message appear."""
+    page = desk.context.new_page()
+    page.set_viewport_size({"width": 1366, "height": 768})
+    page.goto(desk.study(count=8))
+    page.wait_for_selector(".task")
+    keys = page.locator(".bar .choice input").evaluate_all("all => all.map(one => one.dataset.key)")
+    assert keys == ["1", "2", "3"]
+    assert page.get_by_role("button", name="Send").count() == 0
+    tops = set()
+    for _ in range(6):
+        tops.add(page.locator("#task").evaluate("one => one.getBoundingClientRect().top"))
+        lease = leases(page)
+        page.keyboard.press("1")
+        moved_on(page, lease)
+        page.locator("#toast").wait_for()
+        assert page.get_by_role("link", name="Undo").count() == 1
+    assert page.locator("#rest").inner_text()
+    assert len(tops) == 1
+    # A choice that was made before can get a reason: then there is a button.
+    page.keyboard.press("u")
+    page.wait_for_url("**/votes/*")
+    page.get_by_role("button", name="Send").wait_for()
+
+
 @pytest.mark.slow
 def test_marks_of_what_differs_stay_off_from_task_to_task(desk):
     """Tasks that are loaded ahead are marked too; who switches the marks off sees none, and both answers look alike."""
