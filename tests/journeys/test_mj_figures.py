@@ -166,9 +166,12 @@ def test_the_scale_study_of_ones_own_data(cli, tmp_path):
         code, out, err = cli("run", "own/study.toml", "--quiet", "--json")
     assert code == 0, err
     assert "abstained" not in err, "a judge that takes one picture gets no pairs"
-    (row,) = (row for row in cells(tables(out)["scales"]) if "single" in row.values())
+    made = tables(out)
+    assert next(name for name in made if not name.startswith("summary")) == "scales", "the study's own table is first"
+    (row,) = (row for row in cells(made["scales"]) if "single" in row.values())
     shades = [two for group in pairs.values() for two in group]
     for scale, (steps, _) in WORDS.items():
         marks = [[round((tone - 20) / 230 * steps, 3 if scale == "[0, 1]" else 0) for tone in two] for two in shades]
         assert value(row[scale]) == pytest.approx(fmean(chosen > rejected for chosen, rejected in marks)), scale
+    assert value(row["mean"]) == pytest.approx(fmean(value(row[scale]) for scale in WORDS))
     assert value(row["[0, 5]"]) < value(row["[0, 100]"]), "some pairs tie on the coarse scale"

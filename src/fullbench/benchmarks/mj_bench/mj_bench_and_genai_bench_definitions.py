@@ -33,7 +33,11 @@ mj_bench = Benchmark(
     reproduce_from=UNPUBLISHED_TABLES,
 )
 mj_bench_scales = replace(
-    mj_bench, name="mjbench-scales", cases=Protocol(tuple(SCALES.values()), orders="stored").cases, protocol=None
+    mj_bench,
+    name="mjbench-scales",
+    cases=Protocol(tuple(SCALES.values()), orders="stored").cases,
+    protocol=None,
+    tables=LazyFunction("fullbench.benchmarks.mj_bench.tables:scale_study_tables"),
 )
 """Scale study: every scale, pairs in the order of the release."""
 genai_bench = replace(

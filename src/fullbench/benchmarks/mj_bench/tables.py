@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from math import isclose
 from statistics import fmean
@@ -39,9 +40,27 @@ from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.preferences_from_scores import preference_accuracy
-from fullbench.stats.intervals.bootstrap_and_jackknife import mean_of_groups
+from fullbench.stats.array_checks import Floats
+from fullbench.stats.intervals.bootstrap_and_jackknife import Sample, estimate_interval, mean_of_groups
 from fullbench.stats.intervals.statistics_for_bootstrap import weighted_mean
 from fullbench.synthetic.perturb.items_from_perturbed_pairs_and_grids import CHOSEN_CONTESTANT
+
+
+def scale_study_tables(record: Record) -> list[Table]:
+    """Return the tables with the scale study first; it is the main table if a judge has several scales."""
+    all_tables = tables(record)
+    first = next((table for table in all_tables if table.name == "scales"), None)
+    if first is None:
+        return all_tables
+    main = replace(first, source={**first.source, **paper_source("MJ-Bench, scale study", "mean")})
+    return [
+        main,
+        *(
+            replace(table, source={}) if table.name == "table 3" else table
+            for table in all_tables
+            if table is not first
+        ),
+    ]
 
 
 def tables(record: Record) -> list[Table]:
@@ -170,16 +189,29 @@ def scale_table(pairs_by_judge: PairsByJudge) -> Table:
                 for spec in SCALES.values()
             }
             if sum(bool(way_pairs) for way_pairs in pairs_by_scale.values()) > 1:
-                rows.append([judge, name, *_accuracy_cells(gaps, f"{judge}, {name}", pairs_by_scale)])
-    notes = (Note("mj-bench.preferences.right-the-chosen-picture-is"), *gaps.notes)
+                average = gaps.cell(f"{judge}, {name}, mean", partial(_mean_over_scales, pairs_by_scale))
+                rows.append([judge, name, average, *_accuracy_cells(gaps, f"{judge}, {name}", pairs_by_scale)])
+    notes = (Note("mj-bench.preferences.right-the-chosen-picture-is"), Note("mj-bench.scales.mean"), *gaps.notes)
     return Table(
         "scales",
         Note("mj-bench.preferences.title.the-scale-study"),
-        table_columns("judge", "way", *map(data_column, SCALES)),
+        table_columns("judge", "way", "mean", *map(data_column, SCALES)),
         rows,
         notes,
         chart=_matrix_chart([*SCALES], "scale") if len({row[0] for row in rows}) == len(rows) else None,
     )
+
+
+def _mean_over_scales(pairs_by_scale: Mapping[str, Sequence[ComparedPair]]) -> Estimate:
+    """Return the mean of the accuracies on the scales; an item's pairs on all scales are one cluster."""
+    pairs = [(pair, 1 / len(group)) for group in pairs_by_scale.values() for pair in group]
+    is_right = [float(pair.chosen_mark > pair.rejected_mark) for pair, _ in pairs]
+    sample = Sample.from_columns(is_right, [weight for _, weight in pairs], cluster=[pair.item for pair, _ in pairs])
+    return estimate_interval(sample, _mean_with_weights, within=(0.0, 1.0))
+
+
+def _mean_with_weights(counts: Floats, values: Floats, weights: Floats) -> Floats:
+    return weighted_mean(counts * weights, values)
 
 
 def _matrix_chart(columns: Sequence[str], column: str) -> dict[str, object]:
