@@ -119,7 +119,7 @@ def test_several_audits_in_one_ledger_are_told_apart(call, tmp_path, monkeypatch
             judge_cases([JUDGES["accurate"]], lambda _: cases, ledger)
     gate = tmp_path / "gate.toml"
     gate.write_text("[[audit]]\naccuracy = 0.5\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"several audits .audit-quick-0, audit-quick-1.; say which"):
+    with pytest.raises(InputError, match=r"several audits .audit-quick-0, audit-quick-1.. Choose one"):
         call("gate", gate)
     gate.write_text('[[audit]]\nstudy = "audit-quick-1"\naccuracy = 0.5\n', encoding="utf-8")
     assert call("gate", gate)[0] == 0

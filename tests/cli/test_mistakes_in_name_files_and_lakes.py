@@ -51,7 +51,7 @@ def test_names_of_a_file_are_shown_in_the_terminal(folder):
     Path("names.toml").write_text('[length]\nname = "By length"')
     code, done = call("report", "--ledger", "own.ledger", "--names", "names.toml")
     assert code == 0
-    assert "based on judge By length only" in done.output
+    assert "based on baseline By length only" in done.output
 
 
 def test_a_report_says_which_names_are_of_nobody(folder):

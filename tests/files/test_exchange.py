@@ -302,7 +302,7 @@ def test_hugging_face_both_ways(cli, tmp_path):
         (("import", "vlmevalkt", "x", "--out", "o"), "did you mean 'vlmevalkit'"),
         (("import", "arena", "nowhere", "--out", "o"), "No such file or folder"),
         (("import", "arena", "x.json", "--out", "o"), "1 battles without a conversation or a question"),
-        (("import", "inspect", "x.json", "--out", "o"), "no log of Inspect"),
+        (("import", "inspect", "x.json", "--out", "o"), "not a log of Inspect"),
         (("import", "alpaca", "y.json", "--out", "o"), "'instruction' is missing"),
         (("import", "huggingface", "y.json", "--out", "o", "--option", "colour=x"), "unknown option 'colour'"),
         (("import", "arena", "y.json", "--out", "o", "--option", "colour"), "NAME=VALUE"),

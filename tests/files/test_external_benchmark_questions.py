@@ -71,14 +71,14 @@ def test_our_own_items_stay_as_they_are(folder):
     [
         (
             {"index": 1, "question": "?", "choices": ["a", "b"], "answer": 5, "image": "b.png"},
-            "the answer 5 is none of the 2",
+            "the answer 5 is not one of the 2",
         ),
         (
             {"index": 1, "question": "?", "choices": ["a"], "answer": "Z", "image": "b.png"},
-            "the answer 'Z' is none of the 1",
+            "the answer 'Z' is not one of the 1",
         ),
         ({"index": 1, "question": "?", "answer": "x", "image": "gone.png"}, "gone.png"),
-        ({"index": 1, "question": "?", "answer": "x", "image": "iVBORw0KGgo$$"}, "is no base64"),
+        ({"index": 1, "question": "?", "answer": "x", "image": "iVBORw0KGgo$$"}, "is not valid base64"),
     ],
 )
 def test_what_does_not_fit_is_one_sentence(folder, row, sentence):

@@ -374,7 +374,7 @@ def test_the_card_of_a_judge_has_the_same_numbers(study):
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [('ballots = ["choice:3"]', "write choice+tie"), ('ballots = ["choice:9"]', "5 or 7 levels"),
+    [('ballots = ["choice:3"]', "use choice+tie"), ('ballots = ["choice:9"]', "5 or 7 levels"),
      ('ballots = ["choice+tie"]', "add a ballot such as choice:5"), ("strong = 0.5", "a number from 1; found 0.5"),
      ('strong = "much"', "a number from 1; found 'much'")],
 )  # fmt: skip

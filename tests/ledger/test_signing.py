@@ -128,9 +128,9 @@ def test_keys_of_openssh_are_taken_and_others_refused_in_a_sentence(place, tmp_p
     assert done.exit_code == 0, done.output
     (tmp_path / "text").write_text("hello")
     for half, command in (("private", "sign"), ("public", "verify")):
-        with pytest.raises(InputError, match=f"no {half} Ed25519 key"):
+        with pytest.raises(InputError, match=f"not a {half} Ed25519 key"):
             run("ledger", command, place, "--key", tmp_path / "text")
-    with pytest.raises(InputError, match="no key can be made here"):
+    with pytest.raises(InputError, match="no key can be written here"):
         run("ledger", "sign", place, "--key", tmp_path / "ssh", "--new")
 
 

@@ -100,7 +100,7 @@ def test_marks_are_shares() -> None:
 
 @pytest.mark.parametrize(
     ("spec", "words"),
-    [("choice:2", "write choice"), ("choice:3", "write choice[+]tie"), ("choice:8", "5 or 7 levels"),
+    [("choice:2", "use choice"), ("choice:3", "use choice[+]tie"), ("choice:8", "5 or 7 levels"),
      ("choice:", "unknown ballot 'choice:'"), ("choice:many", "5 or 7 levels"), ("choice:05", "5 or 7 levels")],
 )  # fmt: skip
 def test_other_numbers_of_levels(spec: str, words: str) -> None:

@@ -315,7 +315,7 @@ def test_the_bands_part_the_whole_scale():
     for (low, high), scale in SCALES.items():
         for bands in (scale.fuzzy, scale.strict):
             assert [mark for one in bands for mark in range(one[0], one[1] + 1)] == list(range(low, high + 1))
-    with pytest.raises(InputError, match="no bands"):
+    with pytest.raises(InputError, match="no score bands"):
         scale_of("score:0-100")
 
 

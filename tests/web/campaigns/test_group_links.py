@@ -145,7 +145,7 @@ def test_who_came_for_a_study_that_is_thrown_away_sees_no_others_in_its_place(ap
         invited.submit(eve, {"name": "Eve", "password": password, "again": password})
         assert visitor.get("/work").status_code == 200
         organiser.submit(f"/organise/{study.id}/throw-away")
-        assert "3 people who came for it alone" in organiser.get("/organise").text
+        assert "3 people who were invited only to it" in organiser.get("/organise").text
         assert visitor.get("/work").status_code == 303
         assert invited.submit("/login", {"name": "Eve", "password": password}).status_code == 401
         assert late.get(max_).status_code == 404
