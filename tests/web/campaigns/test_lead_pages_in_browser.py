@@ -89,6 +89,7 @@ def test_splits_of_rankings_are_ruled_on_one_after_the_other(live, lead, axe):
     assert lead.url != first  # the next split
     lead.locator("ol.rank li[data-number='3']").focus()
     lead.keyboard.press("ArrowLeft")
+    lead.fill("textarea[name=reason]", "as ann@example.org said")
     follow(lead, lead.get_by_role("button", name="Decide"))
     with read_transaction(live.engine) as connection:
         rows = connection.execute(select(adjudications).order_by(adjudications.c.id)).all()
@@ -104,6 +105,10 @@ def test_splits_of_rankings_are_ruled_on_one_after_the_other(live, lead, axe):
     lead.goto(f"/organise/{study.id}")
     left = lead.locator("dl.figures div", has_text="disagreements to decide").locator("dd")
     assert left.inner_text() == "0"
+    # A decision is published like a vote, so its reason is looked through too.
+    lead.goto(f"/organise/{study.id}#part-6")
+    found = lead.locator("#part-6 .checks-list").inner_text()
+    assert "1 of these reasons" in found
 
 
 def test_guidelines_show_pictures_of_the_site(live, lead, browser):

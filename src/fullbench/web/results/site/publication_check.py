@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Select, func, or_, select
 
 from fullbench.core.item import SENSITIVE
 from fullbench.core.item import WITHHELD as UNPUBLISHED
-from fullbench.web.campaigns.campaign_tables import campaign_items, studies, votes
+from fullbench.web.campaigns.campaign_tables import adjudications, campaign_items, studies, votes
 from fullbench.web.results import hidden_cases_and_results
 from fullbench.web.results.catalogue import catalogue_tables
 from fullbench.web.results.catalogue.disagreement_flags import is_person
@@ -52,7 +52,7 @@ class PublicationCheck:
     named_people: int
     """Contestants that are people by name."""
     reasons: int
-    """Votes of this campaign with a reason, which is published with the vote once it is in the ledger."""
+    """Votes and leads' decisions of this campaign with a reason, which is published with them from the ledger."""
     addresses: int
     """Reasons that seem to contain an e-mail address."""
     command: str
@@ -123,7 +123,12 @@ def check_publication(connection: Connection, settings: Settings, campaign_id: s
     def tagged(name: str) -> int:
         return int(connection.execute(select(func.count(t.item_id.distinct())).where(t.name == name)).scalar_one())
 
-    answers = connection.execute(select(votes.c.answer).where(votes.c.study == campaign_id)).scalars()
+    # Decisions of leads are published like votes.
+    answers = [
+        answer
+        for stored in (votes, adjudications)
+        for answer in connection.execute(select(stored.c.answer).where(stored.c.study == campaign_id)).scalars()
+    ]
     reasons = [str(answer["reason"]) for answer in answers if answer.get("reason")]
     return PublicationCheck(
         verdicts=total - withheld,
