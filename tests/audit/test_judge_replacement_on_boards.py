@@ -89,7 +89,7 @@ def test_every_board_carries_the_seam_once_a_successor_was_equated(call, board, 
         ("old", "first"): 1, ("new", "first"): 1,
     }  # fmt: skip
     done = CliRunner().invoke(app, ["audit", "replace", "old", "new", "--ledger", "lake", "--study", "second"])
-    assert "only read" in str(done.exception)
+    assert "read-only" in str(done.exception)
     # and it can be taken back
     call("audit", "replace", "old", "new", "--ledger", board, "--study", "first", "--withdraw")
     assert not any(noted(json.loads(call("report", "--ledger", board, "--json"))).values())

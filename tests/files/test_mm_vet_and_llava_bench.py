@@ -80,7 +80,7 @@ def test_mm_vet_results_without_questions_and_grades_without_answers(cli, mm_vet
     assert (code, "Written to out: 3 items, 3 responses." in out + err) == (0, True), err
     (mm_vet / "gpt-4o.json").unlink()
     code, _, err = cli("import", "mm_vet", mm_vet / "gpt-4o_gpt-4-0613-grade-2runs_dev8.json", "--ledger", "y.ledger")
-    assert (code, "Put the model's file of answers, MODEL.json, next to the grades" in err) == (2, True)
+    assert (code, "the model of these grades is unknown" in err) == (2, True)
     assert not Path("y.ledger").exists()
 
 

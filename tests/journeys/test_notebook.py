@@ -86,7 +86,7 @@ def test_answer_run_and_card():
         ("No ballot given", lambda: judge(ITEMS, SAID, judge="length")),
         ("No contestant given", lambda: answer(ITEMS)),
         ("Nothing to run", run),
-        ("row 1 of items is no dict", lambda: judge([1], SAID, judge="length", ballot="choice")),
+        ("row 1 of items is not a dict", lambda: judge([1], SAID, judge="length", ballot="choice")),
         ("occurs twice", lambda: judge(ITEMS + ITEMS, SAID, judge="length", ballot="choice")),
         ("not among the items", lambda: judge(ITEMS[1:], SAID, judge="length", ballot="choice")),
         ("twice; number them", lambda: judge(ITEMS, SAID + SAID, judge="length", ballot="choice")),

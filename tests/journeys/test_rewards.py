@@ -322,11 +322,14 @@ def test_the_server_reads_a_study_file_and_refuses_what_it_cannot_do(tmp_path):
     for words, sentence in [
         ((f"vllm:m@{judge.url}",), "No rubric or ballot given"),
         ((f"vllm:m@{judge.url}", "--ballot", "choice"), "a choice ballot takes 2 to 25 responses"),
-        ((f"vllm:m@{judge.url}", "--rubric", str(tmp_path / "r.toml"), "--ballot", "score:1-5"), "give one"),
+        (
+            (f"vllm:m@{judge.url}", "--rubric", str(tmp_path / "r.toml"), "--ballot", "score:1-5"),
+            "Both a ballot and a rubric are given",
+        ),
     ]:
         with pytest.raises(InputError, match=re.escape(sentence)):
             CliRunner().invoke(app, ["serve-judge", *words], catch_exceptions=False)
-    with pytest.raises(InputError, match="who judges"):
+    with pytest.raises(InputError, match="No judge given"):
         fullbench.reward(ballot="score:1-5")
     with pytest.raises(InputError, match="leave them out here"):
         fullbench.reward("length", url="http://127.0.0.1:1")
@@ -460,7 +463,7 @@ def test_pictures_of_prompts_and_completions_keep_their_places(tmp_path):
         for prompt, row, why in [
             (hollow, [red], "2 places for pictures, and its row 1 picture"),
             ([{"role": "user", "content": [{"type": "video"}]}], None, "found a part of the kind 'video'"),
-            ([{"role": "system", "content": "s"}], [red], "no turn of the user"),
+            ([{"role": "system", "content": "s"}], [red], "no user turn"),
             ("q", ["no base64!"], "a picture of a prompt is bytes, base64 or an image"),
         ]:
             for function in (reward, other):

@@ -82,7 +82,8 @@ class Measure:
 
     def __post_init__(self) -> None:
         if (self.ballot is None) == (self.rubric is None):
-            raise InputError("No ballot or rubric given. Add one, such as ballot='score:1-5'")
+            given = "Both a ballot and a rubric are given" if self.ballot else "No ballot or rubric given"
+            raise InputError(f"{given}. Choose one, such as ballot='score:1-5'")
         if self.ballot is not None:
             self.form.check(1)
 
