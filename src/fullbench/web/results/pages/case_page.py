@@ -151,6 +151,14 @@ class CaseDetails:
     """All contestants of the study, by name."""
 
     @property
+    def distinct_orders(self) -> Sequence[tuple[str, tuple[str, ...]]]:
+        """Return each order once, with this case for its own: votes may be stored under a key of their own."""
+        keys_by_order: dict[tuple[str, ...], str] = {}
+        for key, order in self.orders:
+            keys_by_order.setdefault(order, key)
+        return [(key, order) for order, key in keys_by_order.items()]
+
+    @property
     def turn_numbers(self) -> dict[int, int]:
         """Return the numbers of the turns that contestants answered in a dialogue, by index."""
         if self.case is None or not is_dialogue(self.case.item):
