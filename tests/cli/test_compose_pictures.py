@@ -141,8 +141,9 @@ def test_replies_are_kept_and_only_what_failed_is_asked_again(tmp_path):
 
 
 def test_sanitised_prompts_wait_for_a_person(cli, tmp_path):
-    (tmp_path / "unsafe.csv").write_text("prompt\na bloody knife\n", encoding="utf-8")
-    assert cli("compose", "sanitise", "unsafe.csv", "--model", "offline:echo", "--out", "pairs.csv")[0] == 0
+    (tmp_path / "unsafe.csv").write_text("prompt\na bloody knife\na bloody knife\n", encoding="utf-8")
+    code, _, said = cli("compose", "sanitise", "unsafe.csv", "--model", "offline:echo", "--out", "pairs.csv")
+    assert (code, "in the file already: 1." in said) == (0, True)
     assert (tmp_path / "pairs.csv").read_text().splitlines()[0] == 'prompt,safe,labels,"checked"'
     code, _, said = cli("compose", "sanitise", "pairs.csv", "--model", "nobody:x", "--out", "more.csv")
     assert (code, "nobody" in said) == (2, True)

@@ -339,5 +339,7 @@ def sanitise(
     write_rows(out, rows, dict.fromkeys(("prompt", "safe", "labels", "checked"), "text"))
     for reason in sanitising_result.failures:
         print_message(reason)
+    if repeats := len(unsafe_prompts) - len(set(unsafe_prompts)):
+        print_message(f"Left out: rows whose prompt is in the file already: {repeats}.")
     print_message(f"Written: {out} ({len(rows)} pairs to check: fill in 'checked' with yes or no)")
     return 0 if rows else 1
