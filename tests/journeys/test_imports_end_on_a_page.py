@@ -327,7 +327,7 @@ def test_one_command_leads_from_files_to_a_page(cli, tmp_path, kind):
     files = tmp_path / "files"
     files.mkdir()
     layout.write(files)
-    code, out, err = cli("import", files, "--ledger", "l.ledger", "--report", "page.html", "--json")
+    code, out, err = cli("import", files, "--ledger", "l.ledger", "--report", "page.html", "--json", "--quiet")
     assert code == 0, err
     assert any(kind in line.split(";")[0] for line in err.splitlines() if line.startswith("Format:")), err
     tables = {table["name"]: table for table in json.loads(out)}

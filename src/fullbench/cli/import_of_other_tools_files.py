@@ -14,6 +14,7 @@ from fullbench.cli.shared_options_and_run_output import (
     InputOptions,
     JsonOption,
     LedgerOptions,
+    QuietOption,
     ViewOptions,
     argument,
     option,
@@ -38,7 +39,7 @@ _MOST_PAIRS = 6
 
 @options(
     "out ledger study report all_tables table shown_judge full_names as_json supersede pictures pictures_from "
-    "without_pictures fetch_urls durability"
+    "without_pictures fetch_urls durability quiet"
 )
 def import_files(
     context: typer.Context,
@@ -58,6 +59,7 @@ def import_files(
     ] = None,
     report: Annotated[Path | None, option("File for an HTML page with tables, charts and cases.")] = None,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Import results of other tools and show who leads.
 
@@ -98,7 +100,7 @@ def import_files(
     # A ledger that is named may refuse the data, and must do so before any file is written.
     study_result = None
     if has_named_ledger and len(record):
-        study_result = _store(data, replace(store, ledger=ledger), name, with_texts=report is not None)
+        study_result = _store(data, replace(store, ledger=ledger), name, with_texts=report is not None, quiet=quiet)
     if out is not None:
         study_ledger = _path_from(out, ledger) if has_named_ledger else STUDY_LEDGER
         counts = export_study(record, out, benchmark=None, name=name, ledger=study_ledger)
@@ -107,7 +109,7 @@ def import_files(
         _end_without_verdicts(data, out)
         return
     if study_result is None:
-        study_result = _store(data, replace(store, ledger=ledger), name, with_texts=report is not None)
+        study_result = _store(data, replace(store, ledger=ledger), name, with_texts=report is not None, quiet=quiet)
     between_judges = _agreement_between_judges(data)
     tables = [*study_result.tables, *between_judges, *data.tables]
     if report is not None:
@@ -180,14 +182,14 @@ def _print_files(foreign: ForeignFiles, kind: str | None) -> None:
         print_message(agree_with_one(f"{'; '.join(parts)}."))
 
 
-def _store(data: LoadedData, store: LedgerOptions, name: str, *, with_texts: bool) -> StudyResult:
+def _store(data: LoadedData, store: LedgerOptions, name: str, *, with_texts: bool, quiet: bool) -> StudyResult:
     """Store the data in the ledger, and return the tables of the study."""
     from fullbench.studies.run.judging_study_kind import StudyRun
 
     study, study_inputs = _study_of(data, name)
     study_run = StudyRun(study, study_inputs)
     with store.open(name) as book:
-        return study_run.execute(book, with_texts=with_texts, quiet=True)
+        return study_run.execute(book, with_texts=with_texts, quiet=quiet)
 
 
 def _study_of(data: LoadedData, name: str) -> tuple[Study, StudyInputs]:
