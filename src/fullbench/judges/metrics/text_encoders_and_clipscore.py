@@ -68,9 +68,12 @@ class HubEncoder:
         import torch
         from transformers import AutoModel, AutoTokenizer
 
+        from fullbench.models.local.transformers_model import quiet_transformers
+
         where = {"revision": self.revision} if self.revision else {}
-        tokenizer = AutoTokenizer.from_pretrained(self.source, **where)
-        model = AutoModel.from_pretrained(self.source, dtype=torch.float32, **where).to(self.device).eval()
+        with quiet_transformers():
+            tokenizer = AutoTokenizer.from_pretrained(self.source, **where)
+            model = AutoModel.from_pretrained(self.source, dtype=torch.float32, **where).to(self.device).eval()
         depth = int(model.config.num_hidden_layers)
         layer = self.layer if self.layer is not None else LAYERS.get(self.source, depth)
         if not 0 <= layer <= depth:
@@ -130,8 +133,11 @@ class ClipScoreJudge(CallsNoModel):
         import torch
         from transformers import AutoProcessor, CLIPModel
 
+        from fullbench.models.local.transformers_model import quiet_transformers
+
         where = {"revision": self.revision} if self.revision else {}
-        model = CLIPModel.from_pretrained(self.source, dtype=torch.float32, **where).to(self.device).eval()
+        with quiet_transformers():
+            model = CLIPModel.from_pretrained(self.source, dtype=torch.float32, **where).to(self.device).eval()
         return model, AutoProcessor.from_pretrained(self.source, **where)
 
     def _encode_text(self, text: str) -> tuple[Any, bool]:
