@@ -285,6 +285,16 @@ def test_contestants_of_people_and_judges_that_differ_are_named(cli, tmp_path, r
     assert (code, "Only the judges judged m3: agreement is not measured there." in err) == (0, True), err
 
 
+def test_votes_on_items_that_no_judge_judged_are_counted_with_the_nearest_name(cli, tmp_path, rows):
+    for row in rows["people"][:2]:
+        row["question_id"] = f"{rows['people'][0]['question_id']}x"
+    write_csv(tmp_path / "people.csv", rows["people"])
+    code, _out, err = cli("report", "--verdicts", "scores.csv", "--labels", "people.csv")
+    assert code == 0, err
+    assert f"people.csv: 2 of {len(rows['people'])} votes are on items that no judge judged, the first on 'q0x'" in err
+    assert "did you mean 'q0'?" in err
+
+
 def test_a_file_without_a_judge_has_the_judge_of_its_name_and_scales_differ_by_judge(cli, tmp_path, rows):
     marks = [{"item": r["question_id"], "contestant": r["model"], "rating": r["score"] * 20 - 3} for r in rows["scores"]
              if r["annotator"] == "good"]  # fmt: skip

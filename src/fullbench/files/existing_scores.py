@@ -18,6 +18,7 @@ from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.errors import InputError
 from fullbench.files.annotation_tools.read_labels import label_rows
 from fullbench.files.item_response_verdict_files import VERDICT, VERDICT_FALLBACKS, verdicts_in
+from fullbench.files.name_suggestions_and_lookalikes import closest_name
 from fullbench.files.row_fields import PAIR_COLUMNS
 from fullbench.number_agreement import agree_with_one
 
@@ -86,6 +87,7 @@ def existing_verdicts(
     if label_source is not None:
         existing.labels += verdicts_in(label_rows_by_line, label_source[0], ballot=ballot)
         existing.messages += _one_sided_contestant_messages(existing)
+        existing.messages += _unjudged_item_messages(label_source[0], existing)
     return existing
 
 
@@ -150,6 +152,17 @@ def _one_sided_contestant_messages(existing: ExistingVerdicts) -> Iterator[str]:
     elif voted and judged and (by_people or by_judges):
         what = "Only people voted on" if by_people else f"Only {judges} judged"
         yield f"{what} {_names_text(by_people or by_judges)}: agreement is not measured there."
+
+
+def _unjudged_item_messages(path: Path, existing: ExistingVerdicts) -> Iterator[str]:
+    """Yield the message on people's votes on items that no judge judged."""
+    judged_items = {verdict.item for verdict in existing.verdicts}
+    unjudged = [vote.item for vote in existing.labels if vote.item not in judged_items]
+    if unjudged and judged_items:
+        nearest = closest_name(unjudged[0], judged_items)
+        hint = f" (did you mean {nearest!r}?)" if nearest else ""
+        counts = agree_with_one(f"{len(unjudged):,} of {len(existing.labels):,} votes are")
+        yield f"{path}: {counts} on items that no judge judged, the first on {unjudged[0]!r}{hint}. No agreement there."
 
 
 def _names_text(names: Sequence[str]) -> str:

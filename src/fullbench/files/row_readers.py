@@ -99,6 +99,8 @@ def suffix_of(path: Path) -> str:
     suffix = Path(name.removesuffix(".gz")).suffix
     if suffix not in _READERS or (name.endswith(".gz") and suffix == ".parquet"):
         hint = "; save it as .csv in your spreadsheet" if suffix in {".xlsx", ".xls", ".ods", ".numbers"} else ""
+        if not suffix and path.name != "-" and not path.exists():
+            raise InputError("there is no such file or folder", path=path)
         if path.name == "-":
             hint = "; standard input is not read: write it to a file"
         raise InputError(f"unknown file type; known types are {KNOWN_SUFFIXES}{hint}", path=path)
