@@ -213,7 +213,7 @@ def test_every_vote_is_found_by_value_on_case_pages_and_in_the_static_copy(site)
             assert [vote.rater[:12] in page for page in pages] == [True, False], "a copy has other names of people"
             for page in pages:
                 sections = re.findall(
-                    r'<section class="judge" id="[^"]+"><h3>(\w{12})</h3>(.*?)</section>', page, re.DOTALL
+                    r'<section class="judge" id="[^"]+"><h3>Person (\w{12})</h3>(.*?)</section>', page, re.DOTALL
                 )
                 # The reason that each person gave is unique.
                 (section,) = [text for _, text in sections if html.escape(vote.text, quote=False) in text]

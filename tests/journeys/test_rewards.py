@@ -48,10 +48,11 @@ weight = -2
 
 
 def by_length(asked):
-    """Fills in a sheet: the length of the answer, and whether an x is in it."""
+    """Return a sheet with the length of the answer, and whether an x is in it; after a kill one may be stored."""
     answer = re.search(r"answer-[\w-]+", asked.words)[0]
-    length, rude = re.findall(r"^POINT (\w{4}) \(", asked.words, re.MULTILINE)
-    return f"POINT {length}: {1 + len(answer) % 5}\nPOINT {rude}: {'yes' if 'x' in answer else 'no'}"
+    points = re.findall(r"^POINT (\w{4}) \(([^)]*)\)", asked.words, re.MULTILINE)
+    rude = "yes" if "x" in answer else "no"
+    return "\n".join(f"POINT {code}: {rude if 'yes' in values else 1 + len(answer) % 5}" for code, values in points)
 
 
 def own_reward(answer):

@@ -57,7 +57,7 @@ def test_pages_and_the_api_name_no_imported_rater_and_an_account_keeps_its_id(pa
     assert all(page.status_code == 200 for page in pages)
     assert not any(f"{name}{HOST}"[:8] in page.text for page in pages for name in making.PEOPLE)
     shown = [viewer.user.rater[:12], names.shown_name(f"bob{HOST}"), names.shown_name(f"cy{HOST}")]
-    assert all(f"<h3>{name}</h3>" in pages[0].text for name in shown)
+    assert all(f"<h3>Person {name}</h3>" in pages[0].text for name in shown)
 
 
 def test_a_catalogue_keeps_its_pseudonyms_and_fills_itself_again_if_it_has_raw_ids(path, tmp_path):
