@@ -86,6 +86,15 @@ def test_flip_any_byte_of_any_column_and_that_row_is_named(kept_file, tmp_path, 
     assert named(problems, table, changed), (table, column, row[column], new, problems)
 
 
+def test_writer_of_a_setting_that_is_no_text_is_named(kept_file, tmp_path):
+    copy = tmp_path / "copy.ledger"
+    shutil.copy(kept_file, copy)
+    with intruder(str(copy)) as connection:
+        connection.execute("UPDATE settings SET writer = CAST(x'b3' || substr(writer, 2) AS TEXT)")
+    with Ledger(copy, read_only=True) as ledger:
+        assert any("of settings with" in problem for problem in ledger.verify())
+
+
 @pytest.fixture(scope="module")
 def kept_on_server(postgres, tmp_path_factory):
     """A ledger on a server whose triggers are gone, and a connection in which anything may be changed."""

@@ -34,13 +34,15 @@ LOG_MISSING = "log missing"
 def open_marks(reader: Connection) -> list[str]:
     """Return the unexplained marks at the end of a chain, each as `WRITER NUMBER`."""
     sql = (
-        "SELECT mark.writer || ' ' || mark.number FROM settings AS mark WHERE name = ? "
+        # As bytes: a damaged writer may not be text, and opening must not fail before `verify` can name the row.
+        "SELECT CAST(mark.writer || ' ' || mark.number AS BLOB) FROM settings AS mark WHERE name = ? "
         "AND NOT EXISTS (SELECT 1 FROM commits AS later WHERE later.writer = mark.writer "
         "AND later.number > mark.number + 1) "
         "AND NOT EXISTS (SELECT 1 FROM settings AS note WHERE note.name IN (?, ?) "
         "AND note.value = mark.writer || ' ' || mark.number)"
     )
-    return [mark for (mark,) in reader.execute(sql, (LOG_BEGUN, LOG_RECOVERED, LOG_MISSING))]
+    rows = reader.execute(sql, (LOG_BEGUN, LOG_RECOVERED, LOG_MISSING))
+    return [mark.decode("utf-8", "replace") for (mark,) in rows]
 
 
 def missing_writers(reader: Connection) -> list[str]:
