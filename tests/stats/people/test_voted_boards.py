@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from fullbench import Verdict
+from fullbench.analysis.people.corrected_leaderboards import corrected_boards
 from fullbench.analysis.people.paired_verdicts_and_votes import Votes
 from fullbench.analysis.people.rated_matches import select_rated_matches
 from fullbench.analysis.people.voted_rows_check import check_voted_rows
+from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.stats.people.prediction_powered import corrected_mean
 from fullbench.stats.people.voted_versus_unvoted_row_test import differing_variables, stratified_chances
 from fullbench.stats.ratings.corrected_ratings import corrected_ratings
@@ -151,6 +155,21 @@ def test_corrected_ratings_hold_peoples_next_to_a_strong_contestant(items, share
     held, _ = strong_coverage(items, int(items * 10 * share), worlds=2000, seed=items)
     room = 2 * held.std() / np.sqrt(len(held))
     assert held.mean() + room > (0.92 if items < 12 else 0.93)
+
+
+def test_board_names_an_undefeated_contestant_and_does_not_call_its_votes_few():
+    names, record = ("a", "b", "c"), []
+    for item, (one, two) in product(range(20), combinations(names, 2)):
+        people = (1.0, 0.0) if one == "a" or item % 2 else (0.0, 1.0)
+        for judge, marks in (("judge", (1.0, 0.0) if item % 3 else (0.0, 1.0)), ("human", people)):
+            if judge == "judge" or item < 15:
+                case = f"{item}/{one}/{two}"
+                record.append(Verdict(case, judge, f"i{item}", (one, two), "choice", marks=marks))
+    (board,) = corrected_boards(columns_from_verdicts(record))
+    rated = {line.contestant for line in board.lines if line.metric == "rating"}
+    assert (rated, {line.contestant for line in board.lines} - rated) == ({"b", "c"}, {"a"})
+    assert any(note.startswith("No corrected rating for a: won or lost every match") for note in board.notes)
+    assert not any("fewer than" in note for note in board.notes)
 
 
 def test_chain_of_wins_without_a_largest_group_gives_no_rating():

@@ -290,7 +290,7 @@ def _corrected_board(
     names = part.names["contestant"]
     lines: list[Line] = []
     notes: list[str] = []
-    few_votes, few_marks = dict[str, int](), dict[str, int]()
+    few_votes, few_marks, one_sided = dict[str, int](), dict[str, int](), set[str]()
     ballots = paired_verdicts_and_votes.people_ballots(part, people) if key.family == "score" else []
     marks_by_ballot = {
         ballot: paired_verdicts_and_votes.paired_marks(part, judges, people, ballot, rule) for ballot in ballots
@@ -301,7 +301,7 @@ def _corrected_board(
         else check_voted_rows(votes, names, items, facts)
     )  # fmt: skip
     if votes.vote_count:
-        lines += _rating_lines(votes, names, check, judges, notes=notes, few_votes=few_votes)
+        lines += _rating_lines(votes, names, check, judges, notes=notes, few_votes=few_votes, one_sided=one_sided)
         lines += _win_rate_lines(votes, names)
     for ballot, mark_votes in marks_by_ballot.items():
         votes = votes if votes.vote_count else mark_votes
@@ -312,8 +312,9 @@ def _corrected_board(
     few_marks = {name: n for name, n in few_marks.items() if name in rated}
     if not lines and not few_votes:
         return None
-    short_lists = [", ".join(f"{name} ({n})" for name, n in few.items()) for few in (few_votes, few_marks)]
-    few_notes = [Note("corrected.few", names=short_lists[0], least=LEAST_VOTES)] if few_votes else []
+    too_few = {name: n for name, n in few_votes.items() if name not in one_sided}
+    short_lists = [", ".join(f"{name} ({n})" for name, n in few.items()) for few in (too_few, few_marks)]
+    few_notes = [Note("corrected.few", names=short_lists[0], least=LEAST_VOTES)] if too_few else []
     few_notes += [Note("corrected.few-marks", names=short_lists[1], least=LEAST_VOTES)] if few_marks else []
     unusable: Counter[str] = Counter()
     trials = 1
@@ -342,13 +343,15 @@ def _rating_lines(
     *,
     notes: list[str],
     few_votes: dict[str, int],
+    one_sided: set[str],
 ) -> Iterator[Line]:
-    is_rated, one_sided = select_rated_matches(votes)
+    is_rated, one_sided_codes = select_rated_matches(votes)
     rated_votes = votes.where(is_rated)
     rated_codes = set(np.unique(np.concatenate(rated_votes.sides)).tolist())
     few_votes |= {names[code]: n for code, n in votes.votes_by_contestant().items() if code not in rated_codes}
+    one_sided |= {names[code] for code in one_sided_codes}
     if one_sided:
-        notes.append(Note("corrected.one-sided", names=", ".join(names[code] for code in sorted(one_sided))))
+        notes.append(Note("corrected.one-sided", names=", ".join(sorted(one_sided))))
     if not rated_codes:
         return
     codes, where = np.unique(np.concatenate(rated_votes.sides), return_inverse=True)

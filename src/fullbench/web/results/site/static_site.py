@@ -1,7 +1,6 @@
 """Export the public pages as a folder of files that opens from disk or from any web server.
 
-Leaderboards, cards and cases use the same templates as the served pages, with relative links. The browser filters the
-list of verdicts. Its data are scripts, because a page opened from disk cannot fetch other files.
+Pages use the templates of the served ones, with relative links. Data are scripts: pages on disk cannot fetch files.
 """
 
 from __future__ import annotations
